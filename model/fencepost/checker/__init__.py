@@ -1,0 +1,1 @@
+"""Explore, prove, simulate and sweep a model; verdicts and traces."""

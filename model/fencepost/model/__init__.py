@@ -1,0 +1,82 @@
+"""The modelling language and the protocol written in it.
+
+Start reading at `fencepost.model.protocols.leases`: an action is one plain function over a state. The language's words are
+below; `docs/the-language.md` explains them.
+"""
+
+from fencepost.model.domains import (
+    BOOLEAN,
+    Boolean,
+    Counter,
+    Domain,
+    Element,
+    Enumeration,
+    Family,
+    Member,
+    Optional,
+    Range,
+    Record,
+    Sort,
+)
+from fencepost.model.errors import FencepostError, ModelError, NeedsFiniteError, PathLimitError, ScopeError
+from fencepost.model.language import (
+    State,
+    Step,
+    absent,
+    at_most_one,
+    can_move,
+    count,
+    derived,
+    every,
+    highest,
+    implies,
+    ite,
+    lowest,
+    refuse_unless,
+    some,
+    switched,
+    when,
+)
+from fencepost.model.protocol import HISTORY, Action, Fresh, Protocol, Scope, Variable
+
+__all__ = [
+    "BOOLEAN",
+    "HISTORY",
+    "Action",
+    "Boolean",
+    "Counter",
+    "Domain",
+    "Element",
+    "Enumeration",
+    "Family",
+    "FencepostError",
+    "Fresh",
+    "Member",
+    "ModelError",
+    "NeedsFiniteError",
+    "Optional",
+    "PathLimitError",
+    "Protocol",
+    "Range",
+    "Record",
+    "Scope",
+    "ScopeError",
+    "Sort",
+    "State",
+    "Step",
+    "Variable",
+    "absent",
+    "at_most_one",
+    "can_move",
+    "count",
+    "derived",
+    "every",
+    "highest",
+    "implies",
+    "ite",
+    "lowest",
+    "refuse_unless",
+    "some",
+    "switched",
+    "when",
+]

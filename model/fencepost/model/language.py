@@ -1,0 +1,207 @@
+"""The words of the modelling language: guards, quantifiers, choice.
+
+Each word asks the *active reading* what to do: the run reading evaluates it on concrete values, the traced reading
+builds a term. `reading(…)` makes one active; models never see which.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from fencepost.model.domains import Element, LeafDomain, Record, Sort
+from fencepost.model.errors import ModelError
+
+State = Any
+"""The state an action or claim receives: one attribute per variable. Each reading has a class of its own."""
+
+Step = Any
+"""What a claim about a step may ask besides the two states: `step.action`, `step.outcome`, `step.refused`."""
+
+
+class GuardSignal(BaseException):
+    """Ends a run of an action. Not an Exception: a model's `except Exception` must not swallow a guard."""
+
+
+class Disabled(GuardSignal):
+    """A `when` is false: the move cannot happen."""
+
+
+class Refused(GuardSignal):
+    """A `refuse_unless` is false: the operation ends with this code."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Cut(GuardSignal):
+    """The move leaves the bounds of the scope."""
+
+
+class Fault(GuardSignal):
+    """The model read something that is not there: the value of an absent optional, an index below its domain."""
+
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Absent:
+    """The one value of an optional that is not there."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "absent"
+
+    def __bool__(self) -> bool:
+        raise ModelError("the truth of absent", instead="ask x.present")
+
+
+absent = Absent()
+
+
+class Reading(Protocol):
+    """What a reading answers to the words of the language."""
+
+    def truth(self, condition: object) -> bool: ...  # noqa: D102
+    def quantify(self, op: str, domains: tuple[LeafDomain, ...], fn: Callable[..., Any]) -> Any: ...  # noqa: D102
+    def extreme(self, op: str, domain: LeafDomain, fn: Callable[..., Any]) -> Any: ...  # noqa: D102
+    def choose(self, condition: object, a: Any, b: Any) -> Any: ...  # noqa: D102
+    def imply(self, a: object, b: Any) -> Any: ...  # noqa: D102
+    def fold(self, fn: Callable[[], Any]) -> Any: ...  # noqa: D102
+    def record(self, record: Record, values: dict[str, Any]) -> Any: ...  # noqa: D102
+    def elements(self, sort: Sort) -> Iterator[Element]: ...  # noqa: D102
+    def switched(self, name: str) -> Any: ...  # noqa: D102
+    def movable(self, state: State, actors: tuple[str, ...]) -> Any: ...  # noqa: D102
+    def guard_outside(self) -> str: ...  # noqa: D102
+
+
+_READINGS: list[Reading] = []
+
+
+@contextmanager
+def reading(active: Reading) -> Iterator[None]:
+    """Make `active` answer the words of the language inside the block."""
+    _READINGS.append(active)
+    try:
+        yield
+    finally:
+        _READINGS.pop()
+
+
+def _active(word: str) -> Reading:
+    if not _READINGS:
+        raise ModelError(f"{word} used outside a model", instead="call it inside an action, a claim or a helper of one")
+    return _READINGS[-1]
+
+
+def _holds(condition: object, word: str) -> bool:
+    if condition is True or condition is False:
+        return condition  # type: ignore[return-value]
+    return _active(word).truth(condition)
+
+
+def when(condition: object) -> None:
+    """The move can happen only if `condition` holds; otherwise there is no transition at all."""
+    if not _holds(condition, "when"):
+        raise Disabled
+
+
+def refuse_unless(condition: object, code: str) -> None:
+    """Inside an operation of the store or a downstream: unless `condition` holds, answer ``refused(code)`` (§2).
+
+    A refusal is a transition: every write to the operation's home is undone, and the answer is handed on.
+    """
+    if not _holds(condition, "refuse_unless"):
+        raise Refused(code)
+
+
+def _split(args: tuple[Any, ...], word: str) -> tuple[tuple[LeafDomain, ...], Callable[..., Any]]:
+    *domains, fn = args
+    if not domains or not callable(fn) or not all(isinstance(d, LeafDomain) for d in domains):
+        raise ModelError(f"{word} needs one or more domains and then a function", instead=f"{word}(workers, lambda w: …)")
+    return tuple(domains), fn
+
+
+def every(*args: Any) -> Any:
+    """Whether the function holds for all values of the domains: ``every(workers, lambda w: …)``."""
+    return _active("every").quantify("forall", *_split(args, "every"))
+
+
+def some(*args: Any) -> Any:
+    """Whether the function holds for at least one combination of values of the domains."""
+    return _active("some").quantify("exists", *_split(args, "some"))
+
+
+def count(*args: Any) -> Any:
+    """For how many values the function holds. Finite readings only: for all sizes use `at_most_one`."""
+    return _active("count").quantify("count", *_split(args, "count"))
+
+
+def at_most_one(*args: Any) -> Any:
+    """Whether the function holds for one value of the domain, or for none."""
+    return _active("at_most_one").quantify("at_most_one", *_split(args, "at_most_one"))
+
+
+def lowest(domain: LeafDomain, fn: Callable[..., Any]) -> Any:
+    """The smallest number that the function gives over a finite domain."""
+    return _active("lowest").extreme("lowest", domain, fn)
+
+
+def highest(domain: LeafDomain, fn: Callable[..., Any]) -> Any:
+    """The largest number that the function gives over a finite domain. For all sizes keep a high-water mark."""
+    return _active("highest").extreme("highest", domain, fn)
+
+
+def ite(condition: object, a: Any, b: Any) -> Any:
+    """`a` if `condition` holds, else `b`, as one value without a fork. Both are evaluated."""
+    return _active("ite").choose(condition, a, b)
+
+
+def implies(a: object, b: Any) -> Any:
+    """Whether `b` holds wherever `a` does. Give `b` as ``lambda: …`` when it makes sense only where `a` holds."""
+    return _active("implies").imply(a, b)
+
+
+def switched(name: str) -> Any:
+    """Whether the scope has the world's switch `name` on (§16)."""
+    return _active("switched").switched(name)
+
+
+def can_move(state: State, *actors: str) -> Any:
+    """Whether an action by one of `actors` is possible here that is accepted and changes something (for L3)."""
+    return _active("can_move").movable(state, actors)
+
+
+def iterate(sort: Sort) -> Iterator[Element]:
+    """The elements of a sort, for ``for w in workers``: known in finite readings only."""
+    return _active(f"for … in {sort.name}").elements(sort)
+
+
+def build_record(record: Record, values: dict[str, Any]) -> Any:
+    """A record value; all fields must be given, and no other."""
+    wrong = set(values) ^ set(record.fields)
+    if wrong:
+        raise ModelError(
+            f"{record.name}(…) given {sorted(values)}", instead=f"give exactly the fields {list(record.fields)}"
+        )
+    return _active(record.name).record(record, values)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def derived(fn: F) -> F:
+    """Mark a helper that computes one value from a state: it is traced on its own and folded to one term."""
+
+    @functools.wraps(fn)
+    def folded(*args: Any) -> Any:
+        if not _READINGS:
+            return fn(*args)
+        return _READINGS[-1].fold(lambda: fn(*args))
+
+    return folded  # type: ignore[return-value]

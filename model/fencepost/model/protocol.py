@@ -1,0 +1,262 @@
+"""A protocol: its state variables, its actions, and the scopes in which finite readings look at it.
+
+This module only records what a model declares. Running, tracing and compiling it live in modules of their own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fencepost.model.domains import Boolean, Counter, Domain, Enumeration, Family, LeafDomain, Optional, Record, Sort
+from fencepost.model.errors import ModelError, ScopeError, Site
+
+HISTORY = "history"
+"""The home of variables that only claims read: no guard may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One state variable: its domain, first value, meaning, and *home* (who keeps it: store, worker, network, …)."""
+
+    name: str
+    domain: Domain
+    index: tuple[LeafDomain, ...]
+    initially: Any
+    home: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """The domain of a parameter that names an unused element of a sort.
+
+    All readings for all sizes take any unused element; finite readings take the smallest, since elements are
+    interchangeable; that none is left is a cut.
+    """
+
+    sort: Sort
+    used: str
+
+
+ParameterDomain = LeafDomain | Fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action: a plain function over a state and parameters, who does it, and what it is."""
+
+    name: str
+    function: Callable[..., None]
+    actor: str
+    parameters: tuple[tuple[str, ParameterDomain], ...]
+    home: str | None
+    answered: Callable[..., None] | None
+    switch: str | None
+
+    @property
+    def is_operation(self) -> bool:
+        """Whether it is decided by a store or downstream, and so may be refused."""
+        return self.home is not None
+
+    @property
+    def doc(self) -> str:
+        """The first line of the docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+    @property
+    def site(self) -> Site:
+        """Where the function stands."""
+        code = self.function.__code__
+        return Site(code.co_filename, code.co_firstlineno, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a finite reading looks at: sizes of sorts, bounds of counters, switches of the world that are on."""
+
+    name: str
+    sizes: Mapping[str, int]
+    bounds: Mapping[str, int]
+    switches: frozenset[str] = frozenset()
+    why: str = ""
+
+    def size(self, domain: LeafDomain) -> int:
+        """How many values `domain` has here."""
+        low, high = self.limits(domain)
+        return high - low + 1
+
+    def limits(self, domain: LeafDomain) -> tuple[int, int]:
+        """The smallest and largest code of `domain` here."""
+        if isinstance(domain, Boolean):
+            return 0, 1
+        if isinstance(domain, Enumeration):
+            return 0, len(domain.members) - 1
+        if isinstance(domain, Sort):
+            return 0, self._get(self.sizes, domain.name, "size") - 1
+        if isinstance(domain, Counter):
+            return 0, self._get(self.bounds, domain.name, "bound")
+        low: int = domain.low  # type: ignore[attr-defined]
+        high: int = domain.high  # type: ignore[attr-defined]
+        return low, high
+
+    def _get(self, table: Mapping[str, int], name: str, what: str) -> int:
+        if name not in table:
+            raise ScopeError(f"scope {self.name!r} gives no {what} for {name!r}; add it to the scope")
+        return table[name]
+
+    def describe(self) -> str:
+        """Bounds as a verdict prints them: ``2 workers, lease_version ≤ 3``."""
+        sizes = [f"{n} {name}{'s' if n != 1 and not name.endswith('s') else ''}" for name, n in self.sizes.items()]
+        return ", ".join(sizes + [f"{name} ≤ {n}" for name, n in self.bounds.items()])
+
+    def but(self, **changes: Any) -> Scope:
+        """The same scope with some fields replaced."""
+        return replace(self, **changes)
+
+
+@dataclass(slots=True)
+class Protocol:
+    """State variables and actions under a name; models add to it with the methods below, in reading order."""
+
+    name: str
+    answers: Enumeration | None = None
+    variables: dict[str, Variable] = field(default_factory=dict)
+    actions: dict[str, Action] = field(default_factory=dict)
+    switches: dict[str, str] = field(default_factory=dict)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+
+    def variable(self, name: str, domain: Domain | Family, initially: Any, *, home: str, meaning: str) -> None:
+        """Declare a state variable. `initially` is the value of every cell."""
+        if name in self.variables:
+            raise ModelError(f"variable {name!r} declared twice", instead="one line per variable")
+        if not name.isidentifier() or name.startswith("_"):
+            raise ModelError(f"{name!r} cannot be a variable's name", instead="use lower_case_words")
+        index: tuple[LeafDomain, ...] = ()
+        of: Domain
+        if isinstance(domain, Family):
+            index, of = domain.index, domain.of
+        else:
+            of = domain
+        if not isinstance(of, Domain):
+            raise ModelError(f"{of!r} is not a domain", instead="use BOOLEAN, Counter, Range, Sort, Enumeration, …")
+        self.variables[name] = Variable(name, of, index, initially, home, meaning)
+
+    def switch(self, name: str, meaning: str) -> str:
+        """Declare a switch of the world (§16); scopes turn it on by name."""
+        self.switches[name] = meaning
+        return name
+
+    def fresh(self, sort: Sort, *, unless: str) -> Fresh:
+        """A parameter that is an unused element: unused as long as the boolean family `unless` is false for it."""
+        return Fresh(sort, unless)
+
+    def action(
+        self, actor: str, *, switch: str | None = None, **parameters: ParameterDomain
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Register the decorated function as an action by `actor`; keywords give the domains of its parameters."""
+        return self._register(actor, None, None, switch, parameters)
+
+    def operation(
+        self,
+        actor: str,
+        *,
+        home: str,
+        answered: Callable[..., None] | None = None,
+        switch: str | None = None,
+        **parameters: ParameterDomain,
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Register an action that the keeper of `home` decides in one transaction, and may refuse.
+
+        `answered(s, *parameters, answer)` says what becomes of the answer, `ok` or a refusal's code; a refusal undoes
+        every write of the body to variables of `home`.
+        """
+        return self._register(actor, home, answered, switch, parameters)
+
+    def _register(
+        self,
+        actor: str,
+        home: str | None,
+        answered: Callable[..., None] | None,
+        switch: str | None,
+        parameters: Mapping[str, ParameterDomain],
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        def register(function: Callable[..., None]) -> Callable[..., None]:
+            name = function.__name__
+            if name in self.actions:
+                raise ModelError(f"action {name!r} declared twice", instead="rename one of them")
+            expected = list(inspect.signature(function).parameters)[1:]
+            if sorted(expected) != sorted(parameters):
+                raise ModelError(
+                    f"{name} takes {expected} but domains are given for {sorted(parameters)}",
+                    instead="give one domain per parameter after the state",
+                )
+            if switch is not None and switch not in self.switches:
+                raise ModelError(
+                    f"{name} hangs on the switch {switch!r}, which is not declared",
+                    instead=did_you_mean(switch, self.switches, "declare it with protocol.switch(…)"),
+                )
+            ordered = tuple((p, parameters[p]) for p in expected)
+            self.actions[name] = Action(name, function, actor, ordered, home, answered, switch)
+            return function
+
+        return register
+
+    def scope(self, name: str, *, sizes: Mapping[str, int], bounds: Mapping[str, int], why: str,
+              switches: Iterable[str] = ()) -> Scope:  # fmt: skip
+        """Declare a named scope."""
+        made = Scope(name, dict(sizes), dict(bounds), frozenset(switches), why)
+        for switch in made.switches - set(self.switches):
+            raise ScopeError(f"scope {name!r} turns on {switch!r}; " + did_you_mean(switch, self.switches, "declare it"))
+        self.scopes[name] = made
+        return made
+
+    def variant(
+        self, name: str, *, without: Iterable[str] = (), **functions: Callable[..., None]
+    ) -> Protocol:
+        """A copy with the bodies of some actions replaced or some actions left out; for broken and unusual variants."""
+        actions = dict(self.actions)
+        for action, function in functions.items():
+            if action not in actions:
+                raise ModelError(f"{name} replaces {action!r}", instead=did_you_mean(action, actions, "no such action"))
+            actions[action] = replace(actions[action], function=function)
+        for action in without:
+            del actions[action]
+        return Protocol(
+            name, self.answers, dict(self.variables), actions, dict(self.switches), dict(self.scopes)
+        )
+
+    def sorts(self) -> dict[str, LeafDomain]:
+        """Every sort and counter that the protocol mentions, by name: what a scope has to size."""
+        found: dict[str, LeafDomain] = {}
+
+        def note(domain: Domain | Fresh) -> None:
+            if isinstance(domain, Fresh):
+                note(domain.sort)
+            elif isinstance(domain, (Sort, Counter)):
+                found[domain.name] = domain
+            elif isinstance(domain, Optional):
+                note(domain.of)
+            elif isinstance(domain, Record):
+                for part in domain.fields.values():
+                    note(part)
+
+        for variable in self.variables.values():
+            for domain in (*variable.index, variable.domain):
+                note(domain)
+        for action in self.actions.values():
+            for _, parameter in action.parameters:
+                note(parameter)
+        return found
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A remedy for an unknown name: the closest known one, or `otherwise`."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"{otherwise}; known: {', '.join(names)}" if names else otherwise

@@ -1,0 +1,440 @@
+"""Terms: what a model's expressions become when an action or a claim is read symbolically.
+
+Terms are immutable and hash-consed (equal terms are the same object), so comparing them is `is` and a rewriting pass
+costs one visit per distinct term. The constructors simplify; they never fork and never look at a scope. What may not
+live here: anything that knows about actions, solvers or machine code.
+
+Operations, by name: ``const var bound limit not and or eq le add neg ite select store fill lambda forall exists
+count``. A family (domain `Array`) is one term; `store`, `fill` and `lambda` make new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fencepost.model.domains import BOOLEAN, INTEGER, Boolean, Counter, Enumeration, Integer, LeafDomain, Range, Sort
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The domain of a whole family: its index domains and the domain of one cell."""
+
+    index: tuple[LeafDomain, ...]
+    value: LeafDomain
+
+
+TermDomain = LeafDomain | Array
+Payload = bool | int | str | None
+
+
+class Term:
+    """One node. `payload` is a constant's value or a variable's name; `args` are the operands."""
+
+    __slots__ = ("args", "domain", "number", "op", "payload")
+
+    def __init__(self, op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain, number: int) -> None:
+        self.op = op
+        self.payload = payload
+        self.args = args
+        self.domain = domain
+        self.number = number
+
+    def __repr__(self) -> str:
+        return show(self)
+
+
+_TABLE: dict[tuple[object, ...], Term] = {}
+
+
+def _node(op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain) -> Term:
+    key = (op, payload, type(payload), domain, *[a.number for a in args])
+    found = _TABLE.get(key)
+    if found is None:
+        found = _TABLE[key] = Term(op, payload, args, domain, len(_TABLE))
+    return found
+
+
+def kind(domain: TermDomain) -> TermDomain:
+    """What may be compared with what: all numbers are one kind, each sort and enumeration its own."""
+    return INTEGER if isinstance(domain, (Counter, Range, Integer)) else domain
+
+
+TRUE: Final = _node("const", True, (), BOOLEAN)  # noqa: FBT003
+FALSE: Final = _node("const", False, (), BOOLEAN)  # noqa: FBT003
+
+
+def boolean(value: bool) -> Term:  # noqa: FBT001
+    """The constant `value`."""
+    return TRUE if value else FALSE
+
+
+def integer(value: int) -> Term:
+    """The number `value`."""
+    return _node("const", int(value), (), INTEGER)
+
+
+def constant(value: int, domain: LeafDomain) -> Term:
+    """A constant of `domain` by its code: 0/1, the number itself, the element's or member's index."""
+    if isinstance(domain, Boolean):
+        return boolean(bool(value))
+    if isinstance(domain, (Sort, Enumeration)):
+        return _node("const", int(value), (), domain)
+    return integer(value)
+
+
+def variable(name: str, domain: TermDomain) -> Term:
+    """A state variable's value (a name that ends in ' is its value after the step)."""
+    return _node("var", name, (), domain)
+
+
+def bound(name: str, domain: LeafDomain) -> Term:
+    """A parameter of an action, or the variable of a quantifier."""
+    return _node("bound", name, (), domain)
+
+
+def limit_of(domain: LeafDomain) -> Term:
+    """The largest value of a numeric domain: the scope's bound of a counter, which the reading for all sizes lacks."""
+    if isinstance(domain, Counter):
+        return _node("limit", domain.name, (), INTEGER)
+    assert isinstance(domain, Range)  # noqa: S101
+    return integer(domain.high)
+
+
+def is_const(term: Term) -> bool:
+    """Whether `term` is a constant."""
+    return term.op == "const"
+
+
+def not_(a: Term) -> Term:
+    """Negation."""
+    if a.op == "const":
+        return FALSE if a.payload else TRUE
+    if a.op == "not":
+        return a.args[0]
+    return _node("not", None, (a,), BOOLEAN)
+
+
+def and_(items: Iterable[Term]) -> Term:
+    """Conjunction; flattened, without repetitions, false when it contains a contradiction."""
+    return _junction("and", items, TRUE, FALSE)
+
+
+def or_(items: Iterable[Term]) -> Term:
+    """Disjunction; flattened, without repetitions, true when it contains a term and its negation."""
+    return _junction("or", items, FALSE, TRUE)
+
+
+def _junction(op: str, items: Iterable[Term], neutral: Term, absorbing: Term) -> Term:
+    seen: dict[Term, None] = {}
+    for item in items:
+        for part in item.args if item.op == op else (item,):
+            if part is neutral:
+                continue
+            if part is absorbing or not_(part) in seen:
+                return absorbing
+            seen[part] = None
+    if not seen:
+        return neutral
+    if len(seen) == 1:
+        return next(iter(seen))
+    return _node(op, None, tuple(seen), BOOLEAN)
+
+
+def implies(a: Term, b: Term) -> Term:
+    """Implication."""
+    return or_((not_(a), b))
+
+
+def low_of(term: Term) -> int | None:
+    """The smallest value at any size, if known."""
+    if term.op == "const":
+        return int(term.payload or 0)
+    if term.op == "add":
+        parts = [low_of(a) for a in term.args]
+        return None if None in parts else sum(p for p in parts if p is not None)
+    if term.op == "ite":
+        low = [low_of(a) for a in term.args[1:]]
+        return None if None in low else min(p for p in low if p is not None)
+    domain = term.domain.value if isinstance(term.domain, Array) else term.domain
+    if isinstance(domain, Range):
+        return domain.low
+    return 0 if isinstance(domain, Counter) or term.op == "count" else None
+
+
+def high_of(term: Term) -> int | None:
+    """The largest value at any size, if known."""
+    if term.op == "const":
+        return int(term.payload or 0)
+    if term.op == "add":
+        parts = [high_of(a) for a in term.args]
+        return None if None in parts else sum(p for p in parts if p is not None)
+    if term.op == "ite":
+        high = [high_of(a) for a in term.args[1:]]
+        return None if None in high else max(p for p in high if p is not None)
+    domain = term.domain.value if isinstance(term.domain, Array) else term.domain
+    return domain.high if isinstance(domain, Range) else None
+
+
+def _split(term: Term) -> tuple[Term | None, int]:
+    """`term` as (rest, constant): x + 1 is (x, 1)."""
+    if term.op == "const":
+        return None, int(term.payload or 0)
+    if term.op == "add" and term.args[1].op == "const":
+        return term.args[0], int(term.args[1].payload or 0)
+    return term, 0
+
+
+def add(a: Term, b: Term) -> Term:
+    """The sum; constants are gathered on the right."""
+    rest_a, n = _split(a)
+    rest_b, m = _split(b)
+    if rest_a is None and rest_b is None:
+        return integer(n + m)
+    if rest_a is None or rest_b is None:
+        rest = rest_a or rest_b
+        assert rest is not None  # noqa: S101
+        return rest if n + m == 0 else _node("add", None, (rest, integer(n + m)), INTEGER)
+    total = _node("add", None, (rest_a, rest_b), INTEGER)
+    return total if n + m == 0 else _node("add", None, (total, integer(n + m)), INTEGER)
+
+
+def negate(a: Term) -> Term:
+    """Minus a; of constants and of variables under a difference (kept as a product by -1)."""
+    rest, n = _split(a)
+    if rest is None:
+        return integer(-n)
+    if rest.op == "neg":
+        return add(rest.args[0], integer(-n))
+    return add(_node("neg", None, (rest,), INTEGER), integer(-n))
+
+
+def eq(a: Term, b: Term) -> Term:  # noqa: PLR0911, PLR0912, C901
+    """Equality of two values of one kind."""
+    if a is b:
+        return TRUE
+    if a.op == "const" and b.op == "const":
+        return boolean(a.payload == b.payload)
+    if isinstance(a.domain, Boolean):
+        for x, y in ((a, b), (b, a)):
+            if x.op == "const":
+                return y if x.payload else not_(y)
+    else:
+        (rest_a, n), (rest_b, m) = (_split(a), _split(b)) if kind(a.domain) is INTEGER else ((a, 0), (b, 0))
+        if kind(a.domain) is INTEGER:
+            if rest_a is rest_b:
+                return boolean(n == m)
+            if rest_a is not None and rest_b is not None and (n or m):
+                a, b = (rest_a, add(rest_b, integer(m - n)))
+            elif rest_b is None and rest_a is not None and n:
+                a, b = rest_a, integer(m - n)
+            elif rest_a is None and rest_b is not None and m:
+                a, b = rest_b, integer(n - m)
+            if lt(a, b) is TRUE or lt(b, a) is TRUE:
+                return FALSE
+        if a.op == "const":
+            a, b = b, a
+        if b.op == "const" and a.op == "ite" and (a.args[1].op == "const" or a.args[2].op == "const"):
+            return ite(a.args[0], eq(a.args[1], b), eq(a.args[2], b))
+    if b.op != "const" and a.number > b.number:
+        a, b = b, a
+    return _node("eq", None, (a, b), BOOLEAN)
+
+
+def lt(a: Term, b: Term) -> Term:
+    """Strictly less."""
+    return le(add(a, integer(1)), b)
+
+
+def le(a: Term, b: Term) -> Term:
+    """Less or equal; decided when the values' ranges at every size decide it."""
+    rest_a, n = _split(a)
+    rest_b, m = _split(b)
+    if rest_a is rest_b:
+        return boolean(n <= m)
+    high_a, low_b = high_of(a), low_of(b)
+    if high_a is not None and low_b is not None and high_a <= low_b:
+        return TRUE
+    low_a, high_b = low_of(a), high_of(b)
+    if low_a is not None and high_b is not None and low_a > high_b:
+        return FALSE
+    left = rest_a if rest_a is not None else integer(0)
+    right = rest_b if rest_b is not None else integer(0)
+    left = add(left, integer(n - m)) if n > m else left
+    right = add(right, integer(m - n)) if m > n else right
+    return _node("le", None, (left, right), BOOLEAN)
+
+
+def ite(condition: Term, a: Term, b: Term) -> Term:  # noqa: PLR0911
+    """`a` where `condition` holds, else `b`."""
+    if condition is TRUE or a is b:
+        return a
+    if condition is FALSE:
+        return b
+    if condition.op == "not":
+        return ite(condition.args[0], b, a)
+    if isinstance(a.domain, Boolean):
+        if a.op == "const":
+            return or_((condition, b)) if a.payload else and_((not_(condition), b))
+        if b.op == "const":
+            return or_((not_(condition), a)) if b.payload else and_((condition, a))
+    if a.op == "ite" and a.args[0] is condition:
+        a = a.args[1]
+    if b.op == "ite" and b.args[0] is condition:
+        b = b.args[2]
+    if a is b:
+        return a
+    return _node("ite", None, (condition, a, b), a.domain if a.domain == b.domain else kind(a.domain))
+
+
+def select(array: Term, index: tuple[Term, ...]) -> Term:
+    """The cell of a family at `index`."""
+    assert isinstance(array.domain, Array)  # noqa: S101
+    if array.op == "fill":
+        return array.args[0]
+    if array.op == "lambda":
+        return substitute(array.args[-1], dict(zip(array.args[:-1], index, strict=True)))
+    if array.op == "ite":
+        return ite(array.args[0], select(array.args[1], index), select(array.args[2], index))
+    if array.op == "store":
+        same = and_(eq(i, j) for i, j in zip(array.args[1:-1], index, strict=True))
+        if same is TRUE:
+            return array.args[-1]
+        if same is FALSE:
+            return select(array.args[0], index)
+        return ite(same, array.args[-1], select(array.args[0], index))
+    return _node("select", None, (array, *index), array.domain.value)
+
+
+def store(array: Term, index: tuple[Term, ...], value: Term) -> Term:
+    """The family with one cell replaced."""
+    if array.op == "store" and array.args[1:-1] == index:
+        array = array.args[0]
+    if value.op == "select" and value.args[0] is array and value.args[1:] == index:
+        return array
+    return _node("store", None, (array, *index, value), array.domain)
+
+
+def fill(domain: Array, value: Term) -> Term:
+    """The family with the same value everywhere."""
+    return _node("fill", None, (value,), domain)
+
+
+def function(variables: tuple[Term, ...], body: Term, domain: Array) -> Term:
+    """The family whose cell at `variables` is `body`."""
+    return _node("lambda", None, (*variables, body), domain)
+
+
+def _quantifier(op: str, variables: tuple[Term, ...], body: Term) -> Term:
+    if body.op == "const":
+        return body
+    return _node(op, None, (*variables, body), BOOLEAN)
+
+
+def forall(variables: tuple[Term, ...], body: Term) -> Term:
+    """`body` for every value of `variables` (no domain is empty)."""
+    return _quantifier("forall", variables, body)
+
+
+def exists(variables: tuple[Term, ...], body: Term) -> Term:
+    """`body` for some value of `variables`."""
+    return _quantifier("exists", variables, body)
+
+
+def count(variables: tuple[Term, ...], body: Term) -> Term:
+    """For how many values `body` holds: a finite reading only."""
+    return integer(0) if body is FALSE else _node("count", None, (*variables, body), INTEGER)
+
+
+def rebuild(term: Term, args: tuple[Term, ...]) -> Term:
+    """The same operation on other operands, simplified again."""
+    return _BUILDERS[term.op](term, args)
+
+
+_BUILDERS: Mapping[str, Callable[[Term, tuple[Term, ...]], Term]] = {
+    "not": lambda _, a: not_(a[0]),
+    "and": lambda _, a: and_(a),
+    "or": lambda _, a: or_(a),
+    "eq": lambda _, a: eq(a[0], a[1]),
+    "le": lambda _, a: le(a[0], a[1]),
+    "add": lambda _, a: add(a[0], a[1]),
+    "neg": lambda _, a: negate(a[0]),
+    "ite": lambda _, a: ite(a[0], a[1], a[2]),
+    "select": lambda _, a: select(a[0], a[1:]),
+    "store": lambda _, a: store(a[0], a[1:-1], a[-1]),
+    "fill": lambda t, a: _node("fill", None, a, t.domain),
+    "lambda": lambda t, a: _node("lambda", None, a, t.domain),
+    "forall": lambda _, a: forall(a[:-1], a[-1]),
+    "exists": lambda _, a: exists(a[:-1], a[-1]),
+    "count": lambda _, a: count(a[:-1], a[-1]),
+}
+BINDERS: Final = frozenset({"forall", "exists", "count", "lambda"})
+
+
+def substitute(term: Term, replace: Mapping[Term, Term], cache: dict[Term, Term] | None = None) -> Term:
+    """`term` with variables replaced. Bound variables have names of their own, so nothing is captured."""
+    done: dict[Term, Term] = {} if cache is None else cache
+
+    def visit(t: Term) -> Term:
+        found = done.get(t)
+        if found is not None:
+            return found
+        if t in replace:
+            result = replace[t]
+        elif not t.args:
+            result = t
+        else:
+            args = tuple([visit(a) for a in t.args])
+            result = t if args == t.args else rebuild(t, args)
+        done[t] = result
+        return result
+
+    return visit(term)
+
+
+def variables_of(terms: Iterable[Term]) -> dict[Term, None]:
+    """Every `var` and `bound` node below `terms`, in order of first appearance."""
+    seen: set[Term] = set()
+    found: dict[Term, None] = {}
+    stack = list(terms)
+    while stack:
+        t = stack.pop()
+        if t in seen:
+            continue
+        seen.add(t)
+        if t.op in ("var", "bound"):
+            found[t] = None
+        stack.extend(t.args)
+    return found
+
+
+_INFIX: Final = {"eq": "==", "le": "<=", "add": "+", "and": "and", "or": "or"}
+
+
+def show(term: Term) -> str:  # noqa: PLR0911
+    """`term` as a person would write it."""
+    args = [show(a) for a in term.args]
+    if term.op == "const":
+        if isinstance(term.domain, Enumeration):
+            return term.domain.members[int(term.payload or 0)].name
+        if isinstance(term.domain, Sort):
+            return term.domain.element(int(term.payload or 0)).label
+        return str(term.payload)
+    if term.op in ("var", "bound"):
+        return str(term.payload)
+    if term.op == "limit":
+        return f"limit of {term.payload}"
+    if term.op == "not":
+        return f"not {args[0]}"
+    if term.op in _INFIX:
+        return "(" + f" {_INFIX[term.op]} ".join(args) + ")"
+    if term.op == "ite":
+        return f"({args[1]} if {args[0]} else {args[2]})"
+    if term.op == "select":
+        return f"{args[0]}[{', '.join(args[1:])}]"
+    if term.op == "neg":
+        return f"-{args[0]}"
+    if term.op in BINDERS:
+        return f"{term.op}({', '.join(args[:-1])}: {args[-1]})"
+    return f"{term.op}({', '.join(args)})"

@@ -1,0 +1,408 @@
+"""Symbolic values: what state variables are while an action or a claim is traced.
+
+Every operation that Python would misread in silence raises an error at the model's own line. The counterpart with
+concrete values is `concrete.py`; the two offer the same operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fencepost.model import terms as t
+from fencepost.model.domains import (
+    BOOLEAN,
+    INTEGER,
+    Boolean,
+    Domain,
+    Element,
+    Enumeration,
+    LeafDomain,
+    Member,
+    Optional,
+    Range,
+    Record,
+    Sort,
+)
+from fencepost.model.errors import ModelError
+from fencepost.model.language import Absent, absent
+
+if TYPE_CHECKING:
+    from fencepost.model.trace import Tracer
+
+
+def _forbid(what: str, instead: str) -> Callable[..., NoReturn]:
+    def method(_self: object, *_args: object) -> NoReturn:
+        raise ModelError(what, instead=instead)
+
+    return method
+
+
+class Symbolic:
+    """Base of symbolic values: forbids what cannot be read."""
+
+    __slots__ = ("tracer",)
+    tracer: Tracer
+    __hash__ = _forbid("the hash of a state value", "compare with ==; a set or dict of state values cannot be read")  # type: ignore[assignment]
+    __len__ = _forbid("len() of a state value", "use count(domain, lambda x: …)")
+    __index__ = _forbid("a state value used as a Python number", "index families with it: s.family[x]")
+    __int__ = _forbid("int() of a state value", "use the value itself")
+    __iter__ = _forbid("a loop over a state value", "loop over a sort, or use every / some / count")
+    __contains__ = _forbid("`in` on a state value", "use some(domain, lambda x: …)")
+    __str__ = _forbid("the text of a state value", "f-strings and str() of state cannot be read; use the value itself")
+    __format__ = _forbid("an f-string of a state value", "use the value itself")
+    __and__ = __rand__ = _forbid("& between state values", "write `and`")
+    __or__ = __ror__ = _forbid("| between state values", "write `or`")
+    __invert__ = _forbid("~ on a state value", "write `not`")
+    __mul__ = __rmul__ = _forbid("* on a state value", "only + and - have a reading for all sizes")
+    __floordiv__ = __mod__ = __truediv__ = _forbid("division of a state value", "only + and - have a reading for all sizes")
+    __call__ = _forbid("a state value was called", "state values are not functions")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class Value(Symbolic):
+    """A symbolic boolean, number, element or member: one term."""
+
+    __slots__ = ("term",)
+
+    def __init__(self, tracer: Tracer, term: t.Term) -> None:
+        self.tracer = tracer
+        self.term = term
+
+    def __repr__(self) -> str:
+        return t.show(self.term)
+
+    def __bool__(self) -> bool:
+        if not isinstance(self.term.domain, Boolean):
+            raise ModelError(
+                f"the truth of {self!r}, which is not a boolean", instead="compare it: == 0, > 0 or == Some.member"
+            )
+        return self.tracer.decide(self.term)
+
+    def _other(self, other: object) -> t.Term:
+        return lift(self.tracer, other, t.kind(self.term.domain))
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, (OptionalValue, RecordValue)):
+            return other == self
+        if isinstance(other, Absent):
+            raise ModelError(f"{self!r} compared with absent, but it is not optional", instead="drop the comparison")
+        return Value(self.tracer, t.eq(self.term, self._other(other)))
+
+    def __ne__(self, other: object) -> Any:
+        return Value(self.tracer, t.not_((self == other).term))
+
+    def _number(self, other: object) -> t.Term:
+        if t.kind(self.term.domain) is not INTEGER:
+            raise ModelError(f"an order or sum of {self!r}, which is not a number", instead="only == and != apply")
+        return lift(self.tracer, other, INTEGER)
+
+    def __lt__(self, other: object) -> Any:
+        return Value(self.tracer, t.lt(self.term, self._number(other)))
+
+    def __le__(self, other: object) -> Any:
+        return Value(self.tracer, t.le(self.term, self._number(other)))
+
+    def __gt__(self, other: object) -> Any:
+        return Value(self.tracer, t.lt(self._number(other), self.term))
+
+    def __ge__(self, other: object) -> Any:
+        return Value(self.tracer, t.le(self._number(other), self.term))
+
+    def __add__(self, other: object) -> Any:
+        return Value(self.tracer, t.add(self.term, self._number(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> Any:
+        return Value(self.tracer, t.add(self.term, t.negate(self._number(other))))
+
+    def __rsub__(self, other: object) -> Any:
+        return Value(self.tracer, t.add(self._number(other), t.negate(self.term)))
+
+    def __neg__(self) -> Any:
+        self._number(0)
+        return Value(self.tracer, t.negate(self.term))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in ("present", "value"):
+            raise ModelError(f"{self!r} is not optional: it has no .{name}", instead="use it as it is")
+        raise ModelError(f"{self!r} has no field {name!r}", instead="only records have fields")
+
+
+class RecordValue(Symbolic):
+    """A symbolic record: immutable; its leaves' terms by dotted suffix."""
+
+    __slots__ = ("domain", "parts")
+
+    def __init__(self, tracer: Tracer, domain: Record, parts: dict[str, t.Term]) -> None:
+        object.__setattr__(self, "tracer", tracer)
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "parts", parts)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        field = self.domain.fields.get(name)
+        if field is None:
+            raise ModelError(f"{self.domain.name} has no field {name!r}", instead=f"it has {list(self.domain.fields)}")
+        return wrap(self.tracer, field, _below(self.parts, f".{name}"))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ModelError(
+            f"assignment to field {name!r} of a record", instead="records are immutable: assign x.changed(field=…)"
+        )
+
+    def changed(self, **values: Any) -> RecordValue:
+        """The same record with some fields replaced."""
+        for name in values:
+            getattr(self, name)
+        fields = {n: values.get(n, getattr(self, n)) for n in self.domain.fields}
+        return record_value(self.tracer, self.domain, fields)
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, OptionalValue):
+            return other == self
+        parts = encode(self.tracer, self.domain, other)
+        return Value(self.tracer, t.and_(t.eq(self.parts[k], parts[k]) for k in parts))
+
+    def __ne__(self, other: object) -> Any:
+        return Value(self.tracer, t.not_((self == other).term))
+
+    def __bool__(self) -> bool:
+        raise ModelError(f"the truth of a {self.domain.name}", instead="compare it, or one of its fields, with ==")
+
+
+class OptionalValue(Symbolic):
+    """A symbolic value that may be absent."""
+
+    __slots__ = ("domain", "parts")
+
+    def __init__(self, tracer: Tracer, domain: Optional, parts: dict[str, t.Term]) -> None:
+        object.__setattr__(self, "tracer", tracer)
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "parts", parts)
+
+    @property
+    def present(self) -> Value:
+        """Whether there is a value."""
+        return Value(self.tracer, self.parts[".present"])
+
+    @property
+    def value(self) -> Any:
+        """The value; a fault of the model where it is absent."""
+        if not self.tracer.decide(self.parts[".present"]):
+            self.tracer.fault("the value of an absent optional", "ask x.present first, with `and`, `or` or `if`")
+        return wrap(self.tracer, self.domain.of, {k: v for k, v in self.parts.items() if k != ".present"})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.value, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ModelError(f"assignment to {name!r} of an optional", instead="assign the whole variable")
+
+    def __eq__(self, other: object) -> Any:
+        mine = self.parts[".present"]
+        if isinstance(other, Absent):
+            return Value(self.tracer, t.not_(mine))
+        if isinstance(other, OptionalValue):
+            theirs = other.parts[".present"]
+            same = t.and_(t.eq(v, other.parts[k]) for k, v in self.parts.items() if k != ".present")
+            return Value(self.tracer, t.or_((t.and_((mine, theirs, same)), t.and_((t.not_(mine), t.not_(theirs))))))
+        parts = encode(self.tracer, self.domain.of, other)
+        return Value(self.tracer, t.and_((mine, *(t.eq(self.parts[k], v) for k, v in parts.items()))))
+
+    def __ne__(self, other: object) -> Any:
+        return Value(self.tracer, t.not_((self == other).term))
+
+    def __lt__(self, other: object) -> Any:
+        return self.value < other
+
+    def __le__(self, other: object) -> Any:
+        return self.value <= other
+
+    def __gt__(self, other: object) -> Any:
+        return self.value > other
+
+    def __ge__(self, other: object) -> Any:
+        return self.value >= other
+
+    def __add__(self, other: object) -> Any:
+        return self.value + other
+
+    def __sub__(self, other: object) -> Any:
+        return self.value - other
+
+    def __bool__(self) -> bool:
+        raise ModelError("the truth of an optional", instead="ask x.present, or compare it with ==")
+
+
+class FamilyValue(Symbolic):
+    """A family variable of a symbolic state: read and write its cells by index."""
+
+    __slots__ = ("arrays", "domain", "index", "name", "written")
+
+    def __init__(
+        self, tracer: Tracer, name: str, index: tuple[LeafDomain, ...], domain: Domain, arrays: dict[str, t.Term]
+    ) -> None:
+        self.tracer = tracer
+        self.name = name
+        self.index = index
+        self.domain = domain
+        self.arrays = arrays
+        self.written: list[tuple[t.Term, LeafDomain]] = []
+
+    def _key(self, key: object) -> tuple[t.Term, ...]:
+        items = key if isinstance(key, tuple) else (key,)
+        if len(items) != len(self.index):
+            raise ModelError(
+                f"s.{self.name}[…] given {len(items)} indices", instead=f"it takes {len(self.index)}"
+            )
+        result = []
+        for item, domain in zip(items, self.index, strict=True):
+            term = lift(self.tracer, item, domain)
+            self.tracer.check_index(term, domain, self.name)
+            result.append(term)
+        return tuple(result)
+
+    def __getitem__(self, key: object) -> Any:
+        terms = self._key(key)
+        return wrap(self.tracer, self.domain, {k: t.select(a, terms) for k, a in self.arrays.items()})
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.tracer.check_writable(self.name)
+        terms = self._key(key)
+        parts = encode(self.tracer, self.domain, value)
+        for suffix, leaf in self.domain.leaves():
+            self.written.append((parts[suffix], leaf))
+            self.arrays[suffix] = t.store(self.arrays[suffix], terms, parts[suffix])
+
+    def fill(self, value: object) -> None:
+        """Give every cell the same value."""
+        self.tracer.check_writable(self.name)
+        parts = encode(self.tracer, self.domain, value)
+        for suffix, leaf in self.domain.leaves():
+            self.written.append((parts[suffix], leaf))
+            self.arrays[suffix] = t.fill(t.Array(self.index, leaf), parts[suffix])
+
+    def update_where(self, fn: Callable[..., Any]) -> None:
+        """Replace each cell by ``fn(*index, old value)``, folded to one value per cell."""
+        self.tracer.check_writable(self.name)
+        variables = tuple(self.tracer.fresh(d) for d in self.index)
+        old = {k: t.select(a, variables) for k, a in self.arrays.items()}
+        wrapped = [Value(self.tracer, v) for v in variables]
+        value = wrap(self.tracer, self.domain, old)
+        parts = self.tracer.fold_parts(lambda: fn(*wrapped, value), self.domain, variables)
+        for suffix, leaf in self.domain.leaves():
+            self.tracer.check_cells(variables, parts[suffix], leaf, self.name)
+            self.arrays[suffix] = t.function(variables, parts[suffix], t.Array(self.index, leaf))
+
+    def __bool__(self) -> bool:
+        raise ModelError(f"the truth of the family {self.name}", instead="use every or some over its index")
+
+    def __eq__(self, other: object) -> Any:
+        raise ModelError(f"the family {self.name} compared as a whole", instead="use every(index, lambda i: a[i] == b[i])")
+
+
+def _below(parts: dict[str, t.Term], prefix: str) -> dict[str, t.Term]:
+    return {k[len(prefix) :]: v for k, v in parts.items() if k == prefix or k.startswith(prefix + ".")}
+
+
+def wrap(tracer: Tracer, domain: Domain, parts: dict[str, t.Term]) -> Any:
+    """The value of `domain` that has these leaf terms."""
+    if isinstance(domain, Optional):
+        return OptionalValue(tracer, domain, parts)
+    if isinstance(domain, Record):
+        return RecordValue(tracer, domain, parts)
+    return Value(tracer, parts[""])
+
+
+def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:  # noqa: PLR0911
+    """The term of a leaf value, symbolic or concrete, that is used where `domain` is meant."""
+    if isinstance(value, OptionalValue):
+        value = value.value
+    if isinstance(value, Value):
+        if t.kind(value.term.domain) != t.kind(domain):
+            raise ModelError(f"{value!r} is a {_name(value.term.domain)}", instead=f"a {_name(domain)} is meant here")
+        return value.term
+    wanted = t.kind(domain)
+    if value is True or value is False:
+        if wanted == BOOLEAN:
+            return t.boolean(value is True)
+    elif isinstance(value, int):
+        if wanted is INTEGER:
+            return t.integer(value)
+    elif isinstance(value, Element):
+        if value.sort == wanted:
+            return t.constant(value.index, value.sort)
+    elif isinstance(value, Member) and value.enumeration is wanted:
+        return t.constant(value.code, value.enumeration)
+    if value is None:
+        raise ModelError("None used as a state value", instead="write `absent`, on an Optional")
+    raise ModelError(f"{value!r} is not a {_name(domain)}", instead=f"a {_name(domain)} is meant here")
+
+
+def _name(domain: t.TermDomain) -> str:
+    if isinstance(domain, Boolean):
+        return "boolean"
+    if isinstance(domain, (Sort, Enumeration)):
+        return domain.name
+    return "number"
+
+
+def default_code(leaf: LeafDomain) -> int:
+    """The code that a leaf of an absent optional has, so that equal states look equal."""
+    return leaf.low if isinstance(leaf, Range) else 0
+
+
+def encode(tracer: Tracer, domain: Domain, value: object) -> dict[str, t.Term]:
+    """The leaf terms of a value assigned to `domain`."""
+    if isinstance(domain, Optional):
+        if isinstance(value, Absent):
+            leaves = domain.of.leaves()
+            return {".present": t.FALSE, **{s: t.constant(default_code(d), d) for s, d in leaves}}
+        if isinstance(value, OptionalValue):
+            if value.domain != domain:
+                raise ModelError("an optional of another kind assigned", instead="both must have the same domain")
+            return dict(value.parts)
+        return {".present": t.TRUE, **encode(tracer, domain.of, value)}
+    if isinstance(value, Absent):
+        raise ModelError("absent assigned to what is not optional", instead="declare it Optional(…)")
+    if isinstance(domain, Record):
+        if isinstance(value, OptionalValue):
+            value = value.value
+        if not isinstance(value, RecordValue) or value.domain is not domain:
+            raise ModelError(f"{value!r} is not a {domain.name}", instead=f"build it with {domain.name}(…)")
+        return dict(value.parts)
+    assert isinstance(domain, LeafDomain)  # noqa: S101
+    return {"": lift(tracer, value, domain)}
+
+
+def record_value(tracer: Tracer, record: Record, values: dict[str, Any]) -> RecordValue:
+    """A record value from the values of its fields."""
+    parts: dict[str, t.Term] = {}
+    for name, domain in record.fields.items():
+        for suffix, term in encode(tracer, domain, values[name]).items():
+            parts[f".{name}{suffix}"] = term
+    return RecordValue(tracer, record, parts)
+
+
+__all__ = [
+    "FamilyValue",
+    "OptionalValue",
+    "RecordValue",
+    "Symbolic",
+    "Value",
+    "absent",
+    "default_code",
+    "encode",
+    "lift",
+    "record_value",
+    "wrap",
+]

@@ -1,0 +1,1 @@
+"""Check the claims against a real implementation: adapters, schedules, faults, histories."""

@@ -1,0 +1,1 @@
+"""The claims about the protocol, their witnesses and the refusal codes."""

@@ -1,0 +1,210 @@
+"""All SQL of the store, as text: pragmas, schema, and one statement for each action of §3 and §4.
+
+How to read a statement, and how programs read it (`guards.py`): each line of a `where` is one guard and ends
+in the code of its refusal; each line of a `set` is one effect and ends in words for it. The guards stand in
+the order of their precedence. They are the compare-and-set itself: the database evaluates them together with
+the write, under its write lock, and nothing in Python decides in its place.
+
+The schema repeats what a database can hold by itself, so that a writer that goes past this module is
+repelled too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+APPLICATION_ID: Final = 0x46504F53
+"""Marks the file as ours ("FPOS"), in the field that SQLite's header has for it."""
+
+SCHEMA_VERSION: Final = 1
+"""Rises with each change of the tables below; kept in `pragma user_version`."""
+
+WRITE_AHEAD_LOG: Final = "pragma journal_mode = wal"
+"""Readers and the writer do not wait for each other; one fsync makes a commit durable. The file remembers."""
+
+PRAGMAS: Final = (
+    # {synchronous}: FULL, so that what was answered ok outlives a power cut.
+    "pragma synchronous = {synchronous}",
+    # On systems whose fsync leaves data in the drive's cache, ask for the stronger call; nothing elsewhere.
+    "pragma fullfsync = on",
+    "pragma foreign_keys = on",
+)
+
+SCHEMA: Final = (
+    f"pragma application_id = {APPLICATION_ID}",
+    f"pragma user_version = {SCHEMA_VERSION}",
+    # The high-water mark of the store's now (§1): one row, for ever.
+    """
+    create table clock (
+        only_row integer primary key check (only_row = 1),
+        now_ms integer not null check (now_ms >= 0)
+    ) strict
+    """,
+    "insert into clock (only_row, now_ms) values (1, 0)",
+    # The durable rows (§1). A null expiry is minus infinity: released, or never leased.
+    """
+    create table instances (
+        instance text not null primary key check (instance <> ''),
+        owner_worker text check (owner_worker <> ''),
+        owner_incarnation integer check (owner_incarnation >= 0),
+        lease_version integer not null check (lease_version >= 0),
+        expires_at_ms integer check (expires_at_ms >= 0),
+        state_version integer not null check (state_version >= 0),
+        status text not null check (status in ('running', 'succeeded')),
+        check ((owner_worker is null) = (owner_incarnation is null)),
+        check ((owner_worker is null) = (lease_version = 0)),
+        check (expires_at_ms is null or lease_version > 0)
+    ) strict, without rowid
+    """,
+    """
+    create trigger versions_never_fall before update on instances
+    when new.lease_version < old.lease_version or new.state_version < old.state_version
+    begin select raise(abort, 'a version never falls'); end
+    """,
+    # The event log (§4): one entry for each accepted commit; nobody rewrites it.
+    """
+    create table event_log (
+        instance text not null references instances (instance),
+        state_version integer not null check (state_version > 0),
+        lease_version integer not null check (lease_version > 0),
+        owner_worker text not null check (owner_worker <> ''),
+        owner_incarnation integer not null check (owner_incarnation >= 0),
+        commit_id text not null check (commit_id <> ''),
+        event text not null check (event <> ''),
+        payload text not null,
+        committed_at_ms integer not null check (committed_at_ms >= 0),
+        primary key (instance, state_version),
+        unique (instance, commit_id)
+    ) strict, without rowid
+    """,
+    """
+    create trigger log_is_not_rewritten before update on event_log
+    begin select raise(abort, 'the event log is append-only'); end
+    """,
+    """
+    create trigger log_is_not_shortened before delete on event_log
+    begin select raise(abort, 'the event log is append-only'); end
+    """,
+)
+
+BEGIN_WRITING: Final = "begin immediate"
+BEGIN_READING: Final = "begin deferred"
+COMMIT: Final = "commit"
+ROLLBACK: Final = "rollback"
+
+
+ADVANCE_CLOCK: Final = """
+update clock
+   set now_ms = max(now_ms, :clock_ms)  -- effect: now becomes the clock's reading unless that is earlier
+ where only_row = 1
+returning now_ms
+"""
+
+CREATE: Final = """
+insert into instances (instance, lease_version, state_version, status)
+select :instance, 0, 0, 'running'  -- effect: a row begins, running, with both versions 0 and no owner
+ where not exists (select 1 from instances where instance = :instance)  -- refuse: instance-exists
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+"""
+
+ACQUIRE: Final = """
+update instances
+   set owner_worker = :worker                               -- effect: owner_worker becomes the caller
+     , owner_incarnation = :incarnation                     -- effect: owner_incarnation becomes the caller's
+     , lease_version = lease_version + 1                    -- effect: lease_version rises by one
+     , expires_at_ms = :now_ms + :lease_ms                  -- effect: expires_at_ms becomes now + lease
+ where instance = :instance                                 -- refuse: no-such-instance
+   and status = 'running'                                   -- refuse: finished
+   and (expires_at_ms is null or expires_at_ms <= :now_ms)  -- refuse: lease-live
+   and lease_version < 9223372036854775807                  -- refuse: lease-version-exhausted
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+"""
+
+RENEW: Final = """
+update instances
+   set expires_at_ms = max(expires_at_ms, :now_ms + :lease_ms)      -- effect: expires_at_ms rises or stays
+ where instance = :instance                                         -- refuse: no-such-instance
+   and lease_version = :lease_version                               -- refuse: stale-lease-version
+   and owner_worker = :worker and owner_incarnation = :incarnation  -- refuse: not-the-owner
+   and :now_ms < expires_at_ms                                      -- refuse: lease-expired
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+"""
+
+RELEASE: Final = """
+update instances
+   set expires_at_ms = null                                         -- effect: expires_at_ms: minus infinity
+ where instance = :instance                                         -- refuse: no-such-instance
+   and lease_version = :lease_version                               -- refuse: stale-lease-version
+   and owner_worker = :worker and owner_incarnation = :incarnation  -- refuse: not-the-owner
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+"""
+
+COMMIT_STATE: Final = """
+update instances
+   set state_version = state_version + 1                            -- effect: state_version rises by one
+     , status = iif(:finishes, 'succeeded', status)                 -- effect: status succeeded, if finishing
+ where instance = :instance                                         -- refuse: no-such-instance
+   and lease_version = :expected_lease_version                      -- refuse: stale-lease-version
+   and owner_worker = :worker and owner_incarnation = :incarnation  -- refuse: not-the-owner
+   and status = 'running'                                           -- refuse: finished
+   and :now_ms < expires_at_ms                                      -- refuse: lease-expired
+   and state_version = :expected_state_version                      -- refuse: stale-state-version
+   and state_version < 9223372036854775807                          -- refuse: state-version-exhausted
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+"""
+
+# Runs after an accepted COMMIT_STATE in the same transaction. It records the lease version and owner that the
+# committer *named*, not those of the row: were the guard above ever too weak, the log would show it.
+APPEND: Final = """
+insert into event_log (instance, state_version, lease_version, owner_worker, owner_incarnation,
+                       commit_id, event, payload, committed_at_ms)
+values (:instance, :state_version, :expected_lease_version, :worker, :incarnation,
+        :commit_id, :event, :payload, :now_ms)  -- effect: the event log gains this commit
+returning instance, state_version, lease_version, owner_worker, owner_incarnation,
+          commit_id, event, payload, committed_at_ms
+"""
+
+READ: Final = """
+select instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+  from instances
+ where instance = :instance  -- refuse: no-such-instance
+"""
+
+FIND_COMMIT: Final = """
+select instance, state_version, lease_version, owner_worker, owner_incarnation,
+       commit_id, event, payload, committed_at_ms
+  from event_log
+ where instance = :instance and commit_id = :commit_id
+"""
+
+LOG: Final = """
+select instance, state_version, lease_version, owner_worker, owner_incarnation,
+       commit_id, event, payload, committed_at_ms
+  from event_log
+ where instance = :instance
+ order by state_version
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The statements of one store. Each may name the parameters that it names here, and no others.
+
+    To see what a guard is for, hand a store another text: `replace(STATEMENTS, commit=...)`. The refusals that
+    it gives follow from the text.
+    """
+
+    advance_clock: str = ADVANCE_CLOCK
+    create: str = CREATE
+    acquire: str = ACQUIRE
+    renew: str = RENEW
+    release: str = RELEASE
+    commit: str = COMMIT_STATE
+    append: str = APPEND
+    read: str = READ
+    find_commit: str = FIND_COMMIT
+    log: str = LOG
+
+
+STATEMENTS: Final = Statements()
