@@ -1,6 +1,6 @@
 """The modelling language and the protocol written in it.
 
-Start reading at `fencepost.model.protocols.leases`: an action is one plain function over a state. The language's words are
+Start reading at `fencepost.model.core.leases`: an action is one plain function over a state. The language's words are
 below; `docs/the-language.md` explains them.
 """
 

@@ -63,7 +63,9 @@ class Range(LeafDomain):
     def __post_init__(self) -> None:
         """Refuse an empty range."""
         if self.low > self.high:
-            raise ModelError(f"Range({self.low}, {self.high}) is empty", instead="put the smaller bound first")
+            raise ModelError(
+                f"Range({self.low}, {self.high}) is empty", instead="put the smaller bound first"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,9 @@ class Element:
         raise ModelError(f"the truth of the {self.sort.name} {self.label}", instead="compare it with ==")
 
     def __index__(self) -> int:
-        raise ModelError(f"the {self.sort.name} {self.label} used as a number", instead="elements have no order")
+        raise ModelError(
+            f"the {self.sort.name} {self.label} used as a number", instead="elements have no order"
+        )
 
 
 _ELEMENTS: dict[tuple[str, str, int], Element] = {}
@@ -137,7 +141,9 @@ class Member:
         return self.name
 
     def __bool__(self) -> bool:
-        raise ModelError(f"the truth of {self.name}", instead=f"compare it: == {self.enumeration.name}.{self.name}")
+        raise ModelError(
+            f"the truth of {self.name}", instead=f"compare it: == {self.enumeration.name}.{self.name}"
+        )
 
     def __index__(self) -> int:
         raise ModelError(f"the member {self.name} used as a number", instead="members have no order")
@@ -161,7 +167,8 @@ class Enumeration(LeafDomain):
         found = self._by_name.get(name)
         if found is None:
             raise ModelError(
-                f"{self.name} has no member {name!r}", instead="it has " + ", ".join(m.name for m in self.members)
+                f"{self.name} has no member {name!r}",
+                instead="it has " + ", ".join(m.name for m in self.members),
             )
         return found
 
@@ -186,7 +193,9 @@ class Optional(Domain):
     def __post_init__(self) -> None:
         """Refuse an optional of an optional: two kinds of none cannot be told apart by a reader."""
         if isinstance(self.of, Optional):
-            raise ModelError("an Optional of an Optional", instead="use an Enumeration for the states in between")
+            raise ModelError(
+                "an Optional of an Optional", instead="use an Enumeration for the states in between"
+            )
 
     def leaves(self) -> Iterator[tuple[str, LeafDomain]]:
         """Whether it is there, then the parts of its value."""
@@ -204,9 +213,13 @@ class Record(Domain):
         self.fields: Mapping[str, Domain] = dict(fields)
         for field_name, domain in fields.items():
             if field_name in ("present", "changed"):
-                raise ModelError(f"field name {field_name!r} of {name} is taken by the language", instead="rename it")
+                raise ModelError(
+                    f"field name {field_name!r} of {name} is taken by the language", instead="rename it"
+                )
             if isinstance(domain, Optional):
-                raise ModelError(f"field {field_name} of {name} is optional", instead="make the record optional")
+                raise ModelError(
+                    f"field {field_name} of {name} is optional", instead="make the record optional"
+                )
 
     def leaves(self) -> Iterator[tuple[str, LeafDomain]]:
         """Every part of every field."""

@@ -28,14 +28,16 @@ class Site:
 def caller_site() -> Site:
     """The innermost frame outside the language itself: the line that the author of a model wrote."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE) and not _is_model_text(frame):
+    while (
+        frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE) and not _is_model_text(frame)
+    ):
         frame = frame.f_back
     return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def _is_model_text(frame: object) -> bool:
     # The built-in protocol lives below this package too; its lines are model text, not the language.
-    return str(getattr(frame, "f_code").co_filename).startswith(str(Path(_HERE) / "protocol"))  # noqa: B009
+    return str(getattr(frame, "f_code").co_filename).startswith(str(Path(_HERE) / "core"))  # noqa: B009
 
 
 class FencepostError(Exception):

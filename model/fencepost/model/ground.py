@@ -16,7 +16,7 @@ from fencepost.model import terms as t
 from fencepost.model.domains import BOOLEAN, Boolean, Enumeration, LeafDomain, Sort, index_low
 from fencepost.model.errors import ModelError, NeedsFiniteError, ScopeError
 from fencepost.model.protocol import Action, Fresh, Protocol, Scope, did_you_mean
-from fencepost.model.trace import PRIME, Command, step_enumerations, trace_action, trace_claim
+from fencepost.model.trace import PRIME, Command, trace_action, trace_claim
 from fencepost.model.values import default_code
 
 Grounded = Any
@@ -112,6 +112,17 @@ class Grounder:
                 self.by_leaf[leaf] = tuple(cells)
                 self.cells.update((c.name, c) for c in cells)
 
+    def used_cells(self, domain: object) -> tuple[Cell, ...]:
+        """The cells that say which elements a fresh parameter may not name."""
+        assert isinstance(domain, Fresh)  # noqa: S101
+        found = self.by_leaf.get(domain.used) or self.by_leaf.get(f"{domain.used}.present")
+        if found is None or not isinstance(found[0].domain, Boolean):
+            raise ModelError(
+                f"fresh({domain.sort.name}, unless={domain.used!r}) names no boolean or optional family",
+                instead="name the family that tells which elements are used",
+            )
+        return found
+
     def indices(self, domains: tuple[LeafDomain, ...]) -> Iterator[tuple[int, ...]]:
         """All combinations of codes, in row-major order."""
         ranges = []
@@ -166,7 +177,9 @@ class Grounder:
     def _limit(self, term: t.Term, _env: dict[t.Term, t.Term], _cache: dict[t.Term, Grounded]) -> Grounded:
         return t.integer(self.scope.bounds[str(term.payload)])
 
-    def _quantified(self, term: t.Term, env: dict[t.Term, t.Term], _cache: dict[t.Term, Grounded]) -> Grounded:
+    def _quantified(
+        self, term: t.Term, env: dict[t.Term, t.Term], _cache: dict[t.Term, Grounded]
+    ) -> Grounded:
         variables, body = term.args[:-1], term.args[-1]
         bodies = self._instances(variables, body, env)
         if term.op == "forall":
@@ -211,9 +224,7 @@ class Grounder:
         return result
 
     def _at(self, domain: t.Array, wanted: list[t.Term], codes: tuple[int, ...]) -> t.Term:
-        return t.and_(
-            t.eq(w, t.constant(c, d)) for w, c, d in zip(wanted, codes, domain.index, strict=True)
-        )
+        return t.and_(t.eq(w, t.constant(c, d)) for w, c, d in zip(wanted, codes, domain.index, strict=True))
 
     def _store(self, term: t.Term, env: dict[t.Term, t.Term], cache: dict[t.Term, Grounded]) -> Grounded:
         array, *index, value = term.args
@@ -269,23 +280,29 @@ class GroundModel:
     def step_claim(self, function: Callable[..., Any]) -> tuple[t.Term, ...]:
         """A claim over steps, as one term per command over the cells before the step."""
         term = self.grounder.boolean(_trace_claim(self, function))
-        return tuple(self.after(command, term) for command in self.commands)
+        words = [v for v in t.variables_of([term]) if str(v.payload).startswith("step ")]
+        primed = [v for v in t.variables_of([term]) if str(v.payload).endswith(PRIME)]
+        return tuple(self._after(command, term, words, primed) for command in self.commands)
 
-    def after(self, command: GroundCommand, term: t.Term) -> t.Term:
+    def _after(
+        self, command: GroundCommand, term: t.Term, words: list[t.Term], primed: list[t.Term]
+    ) -> t.Term:
         """A term over primed and unprimed cells, as a term over the cells before `command`."""
-        replace: dict[t.Term, t.Term] = {
-            t.variable(c.name + PRIME, c.domain): command.updates.get(c.name, c.term) for c in self.cells
-        }
-        actions, outcomes = step_enumerations(self.protocol)
-        for kind, enumeration, mine in (
-            ("action", actions, command.action.name),
-            ("outcome", outcomes, command.outcome),
-        ):
-            for member in enumeration.members:
-                word = t.variable(f"step {kind} {member.name}", BOOLEAN)
-                replace[word] = t.boolean(member.name == mine)
-        replace[t.variable("step refused", BOOLEAN)] = t.boolean(command.source.refused)
+        replace: dict[t.Term, t.Term] = {}
+        for variable in primed:
+            cell = self.grounder.cells[str(variable.payload).removesuffix(PRIME)]
+            replace[variable] = command.updates.get(cell.name, cell.term)
+        for word in words:
+            replace[word] = t.boolean(step_word(str(word.payload), command.source))
         return t.substitute(term, replace)
+
+
+def step_word(word: str, command: Command) -> bool:
+    """Whether a word about the step, such as ``step action acquire``, is true of a command."""
+    _, kind, *name = word.split(" ", 2)
+    if kind == "refused":
+        return command.refused
+    return name == [command.action.name if kind == "action" else command.outcome]
 
 
 def _trace_claim(model: GroundModel, function: Callable[..., Any]) -> t.Term:
@@ -303,14 +320,19 @@ def check_scope(protocol: Protocol, scope: Scope) -> None:
         if name not in table:
             raise ScopeError(f"scope {scope.name!r} of {protocol.name} gives no {what} for {name!r}; add it")
         if table[name] < (1 if isinstance(domain, Sort) else 0):
-            raise ScopeError(f"scope {scope.name!r}: the {what} of {name!r} is {table[name]}; it must be positive")
+            raise ScopeError(
+                f"scope {scope.name!r}: the {what} of {name!r} is {table[name]}; it must be positive"
+            )
     for name in (*scope.sizes, *scope.bounds):
         if name not in sorts:
-            raise ScopeError(f"scope {scope.name!r} bounds {name!r}: " + did_you_mean(name, sorts, "no such sort"))
+            raise ScopeError(
+                f"scope {scope.name!r} bounds {name!r}: " + did_you_mean(name, sorts, "no such sort")
+            )
     for name in scope.switches:
         if name not in protocol.switches:
             raise ScopeError(
-                f"scope {scope.name!r} turns on {name!r}: " + did_you_mean(name, protocol.switches, "no such switch")
+                f"scope {scope.name!r} turns on {name!r}: "
+                + did_you_mean(name, protocol.switches, "no such switch")
             )
 
 
@@ -354,7 +376,9 @@ def _instance(
     updates: dict[str, t.Term] = {}
     for leaf, term in command.updates.items():
         made = ground(term)
-        for cell, value in zip(grounder.by_leaf[leaf], made if isinstance(made, tuple) else (made,), strict=True):
+        for cell, value in zip(
+            grounder.by_leaf[leaf], made if isinstance(made, tuple) else (made,), strict=True
+        ):
             if value is not cell.term:
                 updates[cell.name] = value
     fits = []
@@ -370,7 +394,7 @@ def _instance(
 def _smallest_unused(grounder: Grounder, action: Action, arguments: tuple[int, ...]) -> Iterator[t.Term]:
     for (_, domain), code in zip(action.parameters, arguments, strict=True):
         if isinstance(domain, Fresh):
-            used = grounder.by_leaf[domain.used]
+            used = grounder.used_cells(domain)
             yield from (used[i].term for i in range(code))
 
 
@@ -382,11 +406,7 @@ def _used_up(grounder: Grounder, action: Action, traced: tuple[Command, ...]) ->
     others = tuple(
         d for i, (_, d) in enumerate(action.parameters) if i not in fresh and not isinstance(d, Fresh)
     )
-    gone = [
-        cell.term
-        for i in fresh
-        for cell in grounder.by_leaf[action.parameters[i][1].used]  # type: ignore[union-attr]
-    ]
+    gone = [cell.term for i in fresh for cell in grounder.used_cells(action.parameters[i][1])]
     for codes in grounder.indices(others):
         rest = iter(codes)
         arguments = tuple(0 if i in fresh else next(rest) for i in range(len(action.parameters)))
@@ -420,14 +440,16 @@ def initial_codes(grounder: Grounder) -> dict[str, int]:
             parts = encode(tracer, variable.domain, variable.initially)
         except ModelError as error:
             raise ModelError(
-                f"variable {variable.name} starts as {variable.initially!r}: {error.what}", instead=error.instead
+                f"variable {variable.name} starts as {variable.initially!r}: {error.what}",
+                instead=error.instead,
             ) from error
         for suffix, domain in variable.domain.leaves():
             code = _code(parts[suffix])
             low, high = grounder.scope.limits(domain)
             if not low <= code <= high:
                 raise ModelError(
-                    f"variable {variable.name} starts as {code}, outside {low}..{high}", instead="mend one of them"
+                    f"variable {variable.name} starts as {code}, outside {low}..{high}",
+                    instead="mend one of them",
                 )
             for cell in grounder.by_leaf[f"{variable.name}{suffix}"]:
                 codes[cell.name] = code

@@ -95,7 +95,9 @@ def reading(active: Reading) -> Iterator[None]:
 
 def _active(word: str) -> Reading:
     if not _READINGS:
-        raise ModelError(f"{word} used outside a model", instead="call it inside an action, a claim or a helper of one")
+        raise ModelError(
+            f"{word} used outside a model", instead="call it inside an action, a claim or a helper of one"
+        )
     return _READINGS[-1]
 
 
@@ -120,10 +122,18 @@ def refuse_unless(condition: object, code: str) -> None:
         raise Refused(code)
 
 
+def answer_refused_unless(state: State, condition: object, code: str) -> None:
+    """What a broken operation does: it answers ``refused(code)`` and goes on all the same. Only mutants use it."""
+    if not _holds(condition, "refuse_unless"):
+        state.__dict__.setdefault("_late_refusal", code)
+
+
 def _split(args: tuple[Any, ...], word: str) -> tuple[tuple[LeafDomain, ...], Callable[..., Any]]:
     *domains, fn = args
     if not domains or not callable(fn) or not all(isinstance(d, LeafDomain) for d in domains):
-        raise ModelError(f"{word} needs one or more domains and then a function", instead=f"{word}(workers, lambda w: …)")
+        raise ModelError(
+            f"{word} needs one or more domains and then a function", instead=f"{word}(workers, lambda w: …)"
+        )
     return tuple(domains), fn
 
 
@@ -187,7 +197,8 @@ def build_record(record: Record, values: dict[str, Any]) -> Any:
     wrong = set(values) ^ set(record.fields)
     if wrong:
         raise ModelError(
-            f"{record.name}(…) given {sorted(values)}", instead=f"give exactly the fields {list(record.fields)}"
+            f"{record.name}(…) given {sorted(values)}",
+            instead=f"give exactly the fields {list(record.fields)}",
         )
     return _active(record.name).record(record, values)
 

@@ -62,6 +62,11 @@ def check_function(function: Callable[..., Any]) -> None:
         raise
 
 
+def mark_checked(function: FunctionType) -> None:
+    """Take a function as checked: it was made from the text of one that is."""
+    _CHECKED[function.__code__] = None
+
+
 def function_tree(function: Callable[..., Any]) -> tuple[ast.AST, int]:
     """The syntax tree of a function's own source, and by how much its line numbers must be raised."""
     try:
@@ -89,8 +94,10 @@ def _check(function: FunctionType) -> None:
     tree, shift = function_tree(function)
     for node, what, instead in _findings(tree):
         line = getattr(node, "lineno", 1) + shift
-        raise ModelError(what, instead=instead, site=Site(function.__code__.co_filename, line, function.__name__))
-    for helper in _helpers(function):
+        raise ModelError(
+            what, instead=instead, site=Site(function.__code__.co_filename, line, function.__name__)
+        )
+    for helper in helpers_of(function):
         check_function(helper)
 
 
@@ -136,7 +143,8 @@ def _check_outside_names(function: FunctionType) -> None:
             raise ModelError("a mutable default argument", instead="use a tuple", site=_site(function))
 
 
-def _helpers(function: FunctionType) -> Iterator[Callable[..., Any]]:
+def helpers_of(function: FunctionType) -> Iterator[Callable[..., Any]]:
+    """The functions, not the language's own, that a function names."""
     for _, value in _outside(function):
         helper = inspect.unwrap(value) if callable(value) else value
         if isinstance(helper, FunctionType) and not _is_language(helper):
@@ -145,7 +153,7 @@ def _helpers(function: FunctionType) -> Iterator[Callable[..., Any]]:
 
 def _is_language(function: FunctionType) -> bool:
     module = function.__module__ or ""
-    return module.startswith("fencepost.model.") and not module.startswith("fencepost.model.protocols")
+    return module.startswith("fencepost.model.") and not module.startswith("fencepost.model.core")
 
 
 def _findings(tree: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
@@ -158,21 +166,45 @@ def _finding(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:  # noqa: C901
         for operator, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(operator, (ast.Is, ast.IsNot)):
                 none = isinstance(right, ast.Constant) and right.value is None
-                what = "`is None` cannot be seen by the readings" if none else "`is` cannot be seen by the readings"
+                what = (
+                    "`is None` cannot be seen by the readings"
+                    if none
+                    else "`is` cannot be seen by the readings"
+                )
                 yield node, what, "ask x.present" if none else "compare with =="
             elif isinstance(right, ast.Constant) and right.value is None:
                 yield node, "a comparison with None", "ask x.present"
     elif isinstance(node, (ast.MatchSingleton, ast.MatchClass)):
-        yield node, "`case None`, `case True` or a class pattern tests by identity or type", "ask x.present or use =="
+        yield (
+            node,
+            "`case None`, `case True` or a class pattern tests by identity or type",
+            "ask x.present or use ==",
+        )
     elif isinstance(node, (ast.While, ast.AsyncFor)):
-        yield node, "a `while` on state has no bound that the readings could see", "one step of the loop is one action"
+        yield (
+            node,
+            "a `while` on state has no bound that the readings could see",
+            "one step of the loop is one action",
+        )
     elif isinstance(node, ast.Try):
         if node.finalbody:
-            yield node, "`finally` runs although a guard ended the action", "write the effect after the guards"
+            yield (
+                node,
+                "`finally` runs although a guard ended the action",
+                "write the effect after the guards",
+            )
         for handler in node.handlers:
-            names = [n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)] if handler.type else ["everything"]
+            names = (
+                [n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)]
+                if handler.type
+                else ["everything"]
+            )
             if handler.type is None or set(names) & _BROAD:
-                yield handler, "an `except` that swallows guards or errors of the model", "remove it: guards are no errors"
+                yield (
+                    handler,
+                    "an `except` that swallows guards or errors of the model",
+                    "remove it: guards are no errors",
+                )
     elif isinstance(node, (ast.Global, ast.Nonlocal)):
         yield node, f"`{type(node).__name__.lower()}` makes hidden state", "declare a state variable"
     elif isinstance(node, ast.JoinedStr):
@@ -180,7 +212,11 @@ def _finding(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:  # noqa: C901
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
         yield node, f"{node.func.id}() cannot be seen by the readings", _CALLS[node.func.id]
     elif isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFunctionDef)):
-        yield node, "an action is one atomic step: no await and no yield", "make each part an action of its own"
+        yield (
+            node,
+            "an action is one atomic step: no await and no yield",
+            "make each part an action of its own",
+        )
     elif isinstance(node, ast.NamedExpr):
         yield node, "`:=` inside a condition hides an effect", "assign on a line of its own"
     elif isinstance(node, (ast.With, ast.AsyncWith)):

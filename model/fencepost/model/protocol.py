@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.model.domains import Boolean, Counter, Domain, Enumeration, Family, LeafDomain, Optional, Record, Sort
+from fencepost.model.domains import (
+    Boolean,
+    Counter,
+    Domain,
+    Enumeration,
+    Family,
+    LeafDomain,
+    Optional,
+    Record,
+    Sort,
+)
 from fencepost.model.errors import ModelError, ScopeError, Site
 
 HISTORY = "history"
@@ -110,7 +120,9 @@ class Scope:
 
     def describe(self) -> str:
         """Bounds as a verdict prints them: ``2 workers, lease_version ≤ 3``."""
-        sizes = [f"{n} {name}{'s' if n != 1 and not name.endswith('s') else ''}" for name, n in self.sizes.items()]
+        sizes = [
+            f"{n} {name}{'s' if n != 1 and not name.endswith('s') else ''}" for name, n in self.sizes.items()
+        ]
         return ", ".join(sizes + [f"{name} ≤ {n}" for name, n in self.bounds.items()])
 
     def but(self, **changes: Any) -> Scope:
@@ -128,8 +140,11 @@ class Protocol:
     actions: dict[str, Action] = field(default_factory=dict)
     switches: dict[str, str] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
+    _positions: dict[str, int] = field(default_factory=dict, repr=False)
 
-    def variable(self, name: str, domain: Domain | Family, initially: Any, *, home: str, meaning: str) -> None:
+    def variable(
+        self, name: str, domain: Domain | Family, initially: Any, *, home: str, meaning: str
+    ) -> None:
         """Declare a state variable. `initially` is the value of every cell."""
         if name in self.variables:
             raise ModelError(f"variable {name!r} declared twice", instead="one line per variable")
@@ -142,7 +157,9 @@ class Protocol:
         else:
             of = domain
         if not isinstance(of, Domain):
-            raise ModelError(f"{of!r} is not a domain", instead="use BOOLEAN, Counter, Range, Sort, Enumeration, …")
+            raise ModelError(
+                f"{of!r} is not a domain", instead="use BOOLEAN, Counter, Range, Sort, Enumeration, …"
+            )
         self.variables[name] = Variable(name, of, index, initially, home, meaning)
 
     def switch(self, name: str, meaning: str) -> str:
@@ -210,7 +227,9 @@ class Protocol:
         """Declare a named scope."""
         made = Scope(name, dict(sizes), dict(bounds), frozenset(switches), why)
         for switch in made.switches - set(self.switches):
-            raise ScopeError(f"scope {name!r} turns on {switch!r}; " + did_you_mean(switch, self.switches, "declare it"))
+            raise ScopeError(
+                f"scope {name!r} turns on {switch!r}; " + did_you_mean(switch, self.switches, "declare it")
+            )
         self.scopes[name] = made
         return made
 
@@ -221,13 +240,25 @@ class Protocol:
         actions = dict(self.actions)
         for action, function in functions.items():
             if action not in actions:
-                raise ModelError(f"{name} replaces {action!r}", instead=did_you_mean(action, actions, "no such action"))
+                raise ModelError(
+                    f"{name} replaces {action!r}", instead=did_you_mean(action, actions, "no such action")
+                )
             actions[action] = replace(actions[action], function=function)
         for action in without:
             del actions[action]
         return Protocol(
             name, self.answers, dict(self.variables), actions, dict(self.switches), dict(self.scopes)
         )
+
+    def extended(self, name: str) -> Protocol:
+        """A copy to which actions, variables and scopes can be added without touching the original."""
+        return self.variant(name)
+
+    def position(self, name: str) -> int:
+        """The place of a variable in the order of declaration."""
+        if len(self._positions) != len(self.variables):
+            self._positions.update({n: i for i, n in enumerate(self.variables)})
+        return self._positions[name]
 
     def sorts(self) -> dict[str, LeafDomain]:
         """Every sort and counter that the protocol mentions, by name: what a scope has to size."""

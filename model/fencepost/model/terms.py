@@ -14,7 +14,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from fencepost.model.domains import BOOLEAN, INTEGER, Boolean, Counter, Enumeration, Integer, LeafDomain, Range, Sort
+from fencepost.model.domains import (
+    BOOLEAN,
+    INTEGER,
+    Boolean,
+    Counter,
+    Enumeration,
+    Integer,
+    LeafDomain,
+    Range,
+    Sort,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,9 @@ class Term:
 
     __slots__ = ("args", "domain", "number", "op", "payload")
 
-    def __init__(self, op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain, number: int) -> None:
+    def __init__(
+        self, op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain, number: int
+    ) -> None:
         self.op = op
         self.payload = payload
         self.args = args
@@ -275,6 +287,8 @@ def ite(condition: Term, a: Term, b: Term) -> Term:  # noqa: PLR0911
     if condition.op == "not":
         return ite(condition.args[0], b, a)
     if isinstance(a.domain, Boolean):
+        a, b = (TRUE if a is condition else a), (FALSE if b is condition else b)
+        a, b = (FALSE if a is not_(condition) else a), (TRUE if b is not_(condition) else b)
         if a.op == "const":
             return or_((condition, b)) if a.payload else and_((not_(condition), b))
         if b.op == "const":

@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from fencepost.model import terms as t
-from fencepost.model.domains import BOOLEAN, INTEGER, Domain, Element, Enumeration, LeafDomain, Record, Sort, index_low
+from fencepost.model.domains import (
+    BOOLEAN,
+    INTEGER,
+    Domain,
+    Element,
+    Enumeration,
+    LeafDomain,
+    Record,
+    Sort,
+    index_low,
+)
 from fencepost.model.errors import ModelError, NeedsFiniteError, PathLimitError, Site, caller_site
 from fencepost.model.language import Cut, Disabled, Fault, GuardSignal, Refused, reading
 from fencepost.model.lint import check_function
@@ -99,12 +109,16 @@ class Tracer:
         if term in self.known:
             return self.known[term]
         if term.op == "and":
-            parts = [self._implied(p) if p.op != "not" else _negated(self._implied(p.args[0])) for p in term.args]
+            parts = [
+                self._implied(p) if p.op != "not" else _negated(self._implied(p.args[0])) for p in term.args
+            ]
             if False in parts:
                 return False
             return True if all(p is True for p in parts) else None
         if term.op == "or":
-            parts = [self._implied(p) if p.op != "not" else _negated(self._implied(p.args[0])) for p in term.args]
+            parts = [
+                self._implied(p) if p.op != "not" else _negated(self._implied(p.args[0])) for p in term.args
+            ]
             if True in parts:
                 return True
             return False if all(p is False for p in parts) else None
@@ -177,7 +191,8 @@ class Tracer:
                     broken.append((t.and_(path), signal))
                 else:
                     raise ModelError(
-                        "a guard inside a helper or quantifier", instead="guards stand in the action's own body"
+                        "a guard inside a helper or quantifier",
+                        instead="guards stand in the action's own body",
                     )
         finally:
             self.folding -= 1
@@ -217,7 +232,9 @@ class Tracer:
         """The truth of a guard's condition."""
         if isinstance(condition, Symbolic):
             return bool(condition)
-        raise ModelError(f"a guard on {condition!r}, which is not a condition", instead="give a comparison or a boolean")
+        raise ModelError(
+            f"a guard on {condition!r}, which is not a condition", instead="give a comparison or a boolean"
+        )
 
     def fresh(self, domain: LeafDomain) -> t.Term:
         """A bound variable of its own."""
@@ -290,7 +307,9 @@ class Tracer:
     def switched(self, name: str) -> Any:
         """A switch of the world, open until a scope decides it."""
         if name not in self.protocol.switches:
-            raise ModelError(f"no switch {name!r}", instead=did_you_mean(name, self.protocol.switches, "declare it"))
+            raise ModelError(
+                f"no switch {name!r}", instead=did_you_mean(name, self.protocol.switches, "declare it")
+            )
         return Value(self, t.variable(f"switch {name}", BOOLEAN))
 
     def movable(self, state: SymbolicState, actors: tuple[str, ...]) -> Any:
@@ -328,7 +347,9 @@ class Tracer:
     def check_writable(self, name: str) -> None:
         """Nothing is written inside a helper or a claim."""
         if self.folding:
-            raise ModelError(f"{name} written inside a helper or quantifier", instead="write in the action's own body")
+            raise ModelError(
+                f"{name} written inside a helper or quantifier", instead="write in the action's own body"
+            )
 
 
 def _merge(results: list[tuple[list[t.Term], dict[str, t.Term]]], depth: int) -> dict[str, t.Term]:
@@ -360,7 +381,9 @@ def _leaf(tracer: Tracer, value: Any) -> t.Term:
             return lift(tracer, value, domain)
     found = getattr(value, "sort", None) or getattr(value, "enumeration", None)
     if found is None:
-        raise ModelError(f"{value!r} is not a state value", instead="return a boolean, number, element or member")
+        raise ModelError(
+            f"{value!r} is not a state value", instead="return a boolean, number, element or member"
+        )
     return lift(tracer, value, found)
 
 
@@ -382,7 +405,8 @@ class SymbolicState:
                 if name.startswith("__"):
                     raise AttributeError(name)
                 raise ModelError(
-                    f"no state variable {name!r}", instead=did_you_mean(name, tracer.protocol.variables, "declare it")
+                    f"no state variable {name!r}",
+                    instead=did_you_mean(name, tracer.protocol.variables, "declare it"),
                 )
             parts = {
                 s: t.variable(f"{name}{s}{self._suffix}", t.Array(variable.index, d) if variable.index else d)
@@ -400,19 +424,24 @@ class SymbolicState:
         variable = tracer.protocol.variables.get(name)
         if variable is None:
             raise ModelError(
-                f"no state variable {name!r}", instead=did_you_mean(name, tracer.protocol.variables, "declare it")
+                f"no state variable {name!r}",
+                instead=did_you_mean(name, tracer.protocol.variables, "declare it"),
             )
         if not self._writable:
             raise ModelError(f"{name} written by a claim", instead="claims only read")
         tracer.check_writable(name)
         if variable.index:
-            if isinstance(value, FamilyValue) and (value.index, value.domain) == (variable.index, variable.domain):
+            if isinstance(value, FamilyValue) and (value.index, value.domain) == (
+                variable.index,
+                variable.domain,
+            ):
                 mine = FamilyValue(tracer, name, variable.index, variable.domain, dict(value.arrays))
                 mine.written = list(value.written)
                 self._views[name] = mine
                 return
             raise ModelError(
-                f"the family {name} assigned as a whole", instead=f"use s.{name}[i] = …, .fill(…) or .update_where(…)"
+                f"the family {name} assigned as a whole",
+                instead=f"use s.{name}[i] = …, .fill(…) or .update_where(…)",
             )
         self._views[name] = wrap(tracer, variable.domain, encode(tracer, variable.domain, value))
 
@@ -427,7 +456,9 @@ class SymbolicState:
         found: dict[str, t.Term] = {}
         for name, view in self._views.items():
             variable = self._tracer.protocol.variables[name]
-            parts = view.arrays if isinstance(view, FamilyValue) else encode(self._tracer, variable.domain, view)
+            parts = (
+                view.arrays if isinstance(view, FamilyValue) else encode(self._tracer, variable.domain, view)
+            )
             for suffix, term in parts.items():
                 found[f"{name}{suffix}"] = term
         return found
@@ -458,17 +489,24 @@ def perform(state: Any, action: Action, values: tuple[Any, ...], answers: Enumer
         return "done"
     try:
         action.function(state, *values)
-        outcome = "ok"
+        outcome = state.__dict__.get("_late_refusal", "ok")
     except Refused as refusal:
         state.undo(action.home)
         outcome = refusal.code
     if action.answered is not None:
         if answers is None:
             raise ModelError(
-                f"{action.name} hands on its answer but the protocol has no answers", instead="Protocol(…, answers=…)"
+                f"{action.name} hands on its answer but the protocol has no answers",
+                instead="Protocol(…, answers=…)",
             )
         action.answered(state, *values, answers[outcome])
     return outcome
+
+
+def is_used(state: Any, domain: Fresh, value: Any) -> bool:
+    """Whether an element that a fresh parameter might name is taken already."""
+    cell = getattr(state, domain.used)[value]
+    return bool(cell if cell is True or cell is False or isinstance(cell, Value) else cell.present)
 
 
 def trace_action(protocol: Protocol, action: Action, scope: Scope | None = None) -> tuple[Command, ...]:
@@ -478,7 +516,8 @@ def trace_action(protocol: Protocol, action: Action, scope: Scope | None = None)
         check_function(action.answered)
     tracer = Tracer(protocol, action.name, scope)
     parameters = tuple(
-        t.bound(f"{action.name}.{name}", d.sort if isinstance(d, Fresh) else d) for name, d in action.parameters
+        t.bound(f"{action.name}.{name}", d.sort if isinstance(d, Fresh) else d)
+        for name, d in action.parameters
     )
     states: list[SymbolicState] = []
 
@@ -488,7 +527,7 @@ def trace_action(protocol: Protocol, action: Action, scope: Scope | None = None)
         states.append(state)
         values = tuple(Value(tracer, p) for p in parameters)
         for value, (_, domain) in zip(values, action.parameters, strict=True):
-            if isinstance(domain, Fresh) and getattr(state, domain.used)[value]:
+            if isinstance(domain, Fresh) and is_used(state, domain, value):
                 raise Disabled
         try:
             return perform(state, action, values, protocol.answers)
@@ -556,7 +595,9 @@ class StepWord:
         names = [m.name for m in self._enumeration.members]
         if name not in names:
             what = self._variable.partition(" ")[2]
-            raise ModelError(f"no {what} {name!r}", instead=did_you_mean(str(name), names, "see the protocol"))
+            raise ModelError(
+                f"no {what} {name!r}", instead=did_you_mean(str(name), names, "see the protocol")
+            )
         return Value(self._tracer, t.variable(f"{self._variable} {name}", BOOLEAN))
 
     def __ne__(self, name: object) -> Any:

@@ -43,19 +43,25 @@ class Symbolic:
 
     __slots__ = ("tracer",)
     tracer: Tracer
-    __hash__ = _forbid("the hash of a state value", "compare with ==; a set or dict of state values cannot be read")  # type: ignore[assignment]
+    __hash__ = _forbid(
+        "the hash of a state value", "compare with ==; a set or dict of state values cannot be read"
+    )  # type: ignore[assignment]
     __len__ = _forbid("len() of a state value", "use count(domain, lambda x: …)")
     __index__ = _forbid("a state value used as a Python number", "index families with it: s.family[x]")
     __int__ = _forbid("int() of a state value", "use the value itself")
     __iter__ = _forbid("a loop over a state value", "loop over a sort, or use every / some / count")
     __contains__ = _forbid("`in` on a state value", "use some(domain, lambda x: …)")
-    __str__ = _forbid("the text of a state value", "f-strings and str() of state cannot be read; use the value itself")
+    __str__ = _forbid(
+        "the text of a state value", "f-strings and str() of state cannot be read; use the value itself"
+    )
     __format__ = _forbid("an f-string of a state value", "use the value itself")
     __and__ = __rand__ = _forbid("& between state values", "write `and`")
     __or__ = __ror__ = _forbid("| between state values", "write `or`")
     __invert__ = _forbid("~ on a state value", "write `not`")
     __mul__ = __rmul__ = _forbid("* on a state value", "only + and - have a reading for all sizes")
-    __floordiv__ = __mod__ = __truediv__ = _forbid("division of a state value", "only + and - have a reading for all sizes")
+    __floordiv__ = __mod__ = __truediv__ = _forbid(
+        "division of a state value", "only + and - have a reading for all sizes"
+    )
     __call__ = _forbid("a state value was called", "state values are not functions")
 
     def __repr__(self) -> str:
@@ -77,7 +83,8 @@ class Value(Symbolic):
     def __bool__(self) -> bool:
         if not isinstance(self.term.domain, Boolean):
             raise ModelError(
-                f"the truth of {self!r}, which is not a boolean", instead="compare it: == 0, > 0 or == Some.member"
+                f"the truth of {self!r}, which is not a boolean",
+                instead="compare it: == 0, > 0 or == Some.member",
             )
         return self.tracer.decide(self.term)
 
@@ -88,7 +95,9 @@ class Value(Symbolic):
         if isinstance(other, (OptionalValue, RecordValue)):
             return other == self
         if isinstance(other, Absent):
-            raise ModelError(f"{self!r} compared with absent, but it is not optional", instead="drop the comparison")
+            raise ModelError(
+                f"{self!r} compared with absent, but it is not optional", instead="drop the comparison"
+            )
         return Value(self.tracer, t.eq(self.term, self._other(other)))
 
     def __ne__(self, other: object) -> Any:
@@ -96,7 +105,9 @@ class Value(Symbolic):
 
     def _number(self, other: object) -> t.Term:
         if t.kind(self.term.domain) is not INTEGER:
-            raise ModelError(f"an order or sum of {self!r}, which is not a number", instead="only == and != apply")
+            raise ModelError(
+                f"an order or sum of {self!r}, which is not a number", instead="only == and != apply"
+            )
         return lift(self.tracer, other, INTEGER)
 
     def __lt__(self, other: object) -> Any:
@@ -149,12 +160,15 @@ class RecordValue(Symbolic):
             raise AttributeError(name)
         field = self.domain.fields.get(name)
         if field is None:
-            raise ModelError(f"{self.domain.name} has no field {name!r}", instead=f"it has {list(self.domain.fields)}")
+            raise ModelError(
+                f"{self.domain.name} has no field {name!r}", instead=f"it has {list(self.domain.fields)}"
+            )
         return wrap(self.tracer, field, _below(self.parts, f".{name}"))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ModelError(
-            f"assignment to field {name!r} of a record", instead="records are immutable: assign x.changed(field=…)"
+            f"assignment to field {name!r} of a record",
+            instead="records are immutable: assign x.changed(field=…)",
         )
 
     def changed(self, **values: Any) -> RecordValue:
@@ -174,7 +188,9 @@ class RecordValue(Symbolic):
         return Value(self.tracer, t.not_((self == other).term))
 
     def __bool__(self) -> bool:
-        raise ModelError(f"the truth of a {self.domain.name}", instead="compare it, or one of its fields, with ==")
+        raise ModelError(
+            f"the truth of a {self.domain.name}", instead="compare it, or one of its fields, with =="
+        )
 
 
 class OptionalValue(Symbolic):
@@ -196,7 +212,9 @@ class OptionalValue(Symbolic):
     def value(self) -> Any:
         """The value; a fault of the model where it is absent."""
         if not self.tracer.decide(self.parts[".present"]):
-            self.tracer.fault("the value of an absent optional", "ask x.present first, with `and`, `or` or `if`")
+            self.tracer.fault(
+                "the value of an absent optional", "ask x.present first, with `and`, `or` or `if`"
+            )
         return wrap(self.tracer, self.domain.of, {k: v for k, v in self.parts.items() if k != ".present"})
 
     def __getattr__(self, name: str) -> Any:
@@ -214,7 +232,9 @@ class OptionalValue(Symbolic):
         if isinstance(other, OptionalValue):
             theirs = other.parts[".present"]
             same = t.and_(t.eq(v, other.parts[k]) for k, v in self.parts.items() if k != ".present")
-            return Value(self.tracer, t.or_((t.and_((mine, theirs, same)), t.and_((t.not_(mine), t.not_(theirs))))))
+            return Value(
+                self.tracer, t.or_((t.and_((mine, theirs, same)), t.and_((t.not_(mine), t.not_(theirs)))))
+            )
         parts = encode(self.tracer, self.domain.of, other)
         return Value(self.tracer, t.and_((mine, *(t.eq(self.parts[k], v) for k, v in parts.items()))))
 
@@ -249,7 +269,12 @@ class FamilyValue(Symbolic):
     __slots__ = ("arrays", "domain", "index", "name", "written")
 
     def __init__(
-        self, tracer: Tracer, name: str, index: tuple[LeafDomain, ...], domain: Domain, arrays: dict[str, t.Term]
+        self,
+        tracer: Tracer,
+        name: str,
+        index: tuple[LeafDomain, ...],
+        domain: Domain,
+        arrays: dict[str, t.Term],
     ) -> None:
         self.tracer = tracer
         self.name = name
@@ -307,7 +332,9 @@ class FamilyValue(Symbolic):
         raise ModelError(f"the truth of the family {self.name}", instead="use every or some over its index")
 
     def __eq__(self, other: object) -> Any:
-        raise ModelError(f"the family {self.name} compared as a whole", instead="use every(index, lambda i: a[i] == b[i])")
+        raise ModelError(
+            f"the family {self.name} compared as a whole", instead="use every(index, lambda i: a[i] == b[i])"
+        )
 
 
 def _below(parts: dict[str, t.Term], prefix: str) -> dict[str, t.Term]:
@@ -329,7 +356,9 @@ def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:  # noqa
         value = value.value
     if isinstance(value, Value):
         if t.kind(value.term.domain) != t.kind(domain):
-            raise ModelError(f"{value!r} is a {_name(value.term.domain)}", instead=f"a {_name(domain)} is meant here")
+            raise ModelError(
+                f"{value!r} is a {_name(value.term.domain)}", instead=f"a {_name(domain)} is meant here"
+            )
         return value.term
     wanted = t.kind(domain)
     if value is True or value is False:
@@ -369,7 +398,9 @@ def encode(tracer: Tracer, domain: Domain, value: object) -> dict[str, t.Term]:
             return {".present": t.FALSE, **{s: t.constant(default_code(d), d) for s, d in leaves}}
         if isinstance(value, OptionalValue):
             if value.domain != domain:
-                raise ModelError("an optional of another kind assigned", instead="both must have the same domain")
+                raise ModelError(
+                    "an optional of another kind assigned", instead="both must have the same domain"
+                )
             return dict(value.parts)
         return {".present": t.TRUE, **encode(tracer, domain.of, value)}
     if isinstance(value, Absent):

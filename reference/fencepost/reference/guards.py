@@ -1,8 +1,8 @@
 """Reads the guards and effects out of a statement's text, so that no guard is written down twice.
 
 When a guarded statement touches no row, the store must say which guard refused (§2). It asks the database,
-in the same transaction, by a second statement put together from the very predicates of the first:
-`explanation`.
+in the same transaction, by a second statement put together from the very predicates of the first: see
+`explanation_of`.
 """
 
 from __future__ import annotations

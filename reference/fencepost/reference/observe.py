@@ -31,8 +31,8 @@ FROM event_log ORDER BY instance, state_version
 class Observation:
     """Everything that the tables hold at one moment.
 
-    `now_ms` is the high-water mark of the store's now; `rows` are in order of the instance, `entries` in order of
-    the instance and its state version.
+    `now_ms` is the high-water mark of the store's now. `rows` are ordered by instance, `entries` by instance
+    and state version.
     """
 
     now_ms: int

@@ -189,10 +189,10 @@ select instance, state_version, lease_version, owner_worker, owner_incarnation,
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The statements of one store. Each may name the parameters that it names here, and no others.
+    """The statements of one store. Another text for one may name the same parameters, and no others.
 
-    To see what a guard is for, hand a store another text: `replace(STATEMENTS, commit=...)`. The refusals that
-    it gives follow from the text.
+    To see what a guard is for, open a store with `replace(STATEMENTS, commit=...)`. The refusals that it
+    gives follow from the text.
     """
 
     advance_clock: str = ADVANCE_CLOCK

@@ -72,6 +72,7 @@ class Store:
                 statements.renew,
                 statements.release,
                 statements.commit,
+                statements.read,
             )
         }
         self._lock: Final = RLock()
@@ -84,7 +85,7 @@ class Store:
         return self._change(self._statements.create, {"instance": text("create", "instance", instance)})
 
     def acquire(self, instance: str, owner: Owner, *, lease_ms: int) -> Answer[Row]:
-        """Take the lease for `lease_ms` milliseconds, if none is live; the lease version rises by one (§3)."""
+        """Take the lease for `lease_ms` milliseconds, if none is live. Raises the lease version (§3)."""
         arguments = _caller("acquire", instance, owner) | _duration("acquire", lease_ms)
         return self._change(self._statements.acquire, arguments)
 
@@ -98,7 +99,7 @@ class Store:
         return self._change(self._statements.renew, arguments)
 
     def release(self, instance: str, owner: Owner, lease_version: int) -> Answer[Row]:
-        """End the lease for good, live or not; doing it twice is ok (§3). Owner and lease version stay."""
+        """End the lease for good, live or not; twice is ok (§3). Owner and lease version stay."""
         arguments = _caller("release", instance, owner) | {
             "lease_version": whole("release", "lease_version", lease_version)
         }
@@ -130,7 +131,7 @@ class Store:
             logged = self._find_commit(commit.instance, commit.commit_id)
             if logged is not None:
                 return Ok(logged)
-            changed = self._compare_and_set(self._statements.commit, arguments)
+            changed = self._guarded(self._statements.commit, arguments)
             if isinstance(changed, Refused):
                 return changed
             arguments["state_version"] = changed.value.state_version
@@ -142,7 +143,7 @@ class Store:
         """The row as it stands (§1)."""
         arguments = {"instance": text("read", "instance", instance)}
         with self._reading():
-            return self._read(arguments)
+            return self._guarded(self._statements.read, arguments)
 
     def ask(self, instance: str, commit_id: str) -> Answer[tuple[Entry | None, Row]]:
         """The question after a lost reply (§4): the entry of a commit id, if any, and the row with it.
@@ -153,7 +154,7 @@ class Store:
         text("ask", "commit_id", commit_id)
         arguments = {"instance": text("ask", "instance", instance)}
         with self._reading():
-            row = self._read(arguments)
+            row = self._guarded(self._statements.read, arguments)
             if isinstance(row, Refused):
                 return row
             return Ok((self._find_commit(instance, commit_id), row.value))
@@ -236,26 +237,19 @@ class Store:
 
     def _change(self, statement: str, arguments: Arguments) -> Answer[Row]:
         with self._writing() as now_ms:
-            return self._compare_and_set(statement, {**arguments, "now_ms": now_ms})
+            return self._guarded(statement, {**arguments, "now_ms": now_ms})
 
-    def _compare_and_set(self, statement: str, arguments: Arguments) -> Answer[Row]:
-        """Run a guarded statement; when it touches no row, refuse by its first guard that does not hold."""
-        changed = self._rows(statement, arguments)
-        if changed:
-            return Ok(_row(changed[0]))
+    def _guarded(self, statement: str, arguments: Arguments) -> Answer[Row]:
+        """Run a statement; when it touches no row, refuse by its first guard that does not hold."""
+        touched = self._rows(statement, arguments)
+        if touched:
+            return Ok(_row(touched[0]))
         codes, explanation = self._refusals[statement]
         (record,) = self._rows(explanation, arguments)
         for code, holds in zip(codes, record[ROW_COLUMNS:], strict=True):
             if not holds:
                 return Refused(code, None if record[0] is None else _row(record))
         raise StoreError(f"a statement touched no row although each guard in its text holds:\n{statement}")
-
-    def _read(self, arguments: Arguments) -> Answer[Row]:
-        found = self._rows(self._statements.read, arguments)
-        if found:
-            return Ok(_row(found[0]))
-        (no_such_instance,) = guards_of(self._statements.read)
-        return Refused(no_such_instance.code, None)
 
     def _find_commit(self, instance: str, commit_id: str) -> Entry | None:
         found = self._rows(self._statements.find_commit, {"instance": instance, "commit_id": commit_id})
@@ -267,7 +261,8 @@ class Store:
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether the database was locked by another handle."""
-    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+    extended_code = getattr(error, "sqlite_errorcode", 0)  # errors of the driver itself have none
+    return extended_code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 @contextmanager

@@ -1,0 +1,273 @@
+"""`check`: every state of a scope is looked at, on the compiled reading, and each claim gets its verdict.
+
+A claim that is false somewhere is REFUTED with a shortest run, which the run reading has replayed. One that is true
+everywhere is BOUNDED, if the search ended and its witnesses were reached; anything else is UNDETERMINED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fencepost.checker.explain import against_unbroken, step_words, why_false
+from fencepost.checker.native import Hit, SearchResult, Seek, StateClaim, StepClaim, explore
+from fencepost.checker.subject import Subject, fingerprint
+from fencepost.checker.traces import ReplayError, Trace, TraceStep, replay
+from fencepost.checker.verdicts import Finding, Report, Verdict
+from fencepost.model import FencepostError, Scope, ScopeError
+from fencepost.model import terms as t
+from fencepost.model.ground import GroundModel, ground_model
+from fencepost.model.protocol import HISTORY
+from fencepost.model.run import Runner
+from fencepost.properties import Claim, Kind
+
+Progress = Callable[[str], None]
+
+
+class InternalError(FencepostError):
+    """Two readings of the same model disagree: a mistake in fencepost itself. Please report it with the model."""
+
+
+def check(
+    subject: Subject,
+    *,
+    scope: str | Scope = "small",
+    claims: Iterable[str] = (),
+    budget_s: float | None = None,
+    memory_mb: int | None = None,
+    jobs: int = 1,
+    stop: str = "all",
+    required: Verdict | None = None,
+    on_progress: Progress | None = None,
+) -> Report:
+    """Look at every state of a scope. `claims` are ids or names; none means all. Budgets in seconds and MiB.
+
+    With ``stop="first"`` the search ends with the first violation, and the other claims are UNDETERMINED.
+    """
+    where = subject.scope(scope) if isinstance(scope, str) else scope
+    chosen = subject.chosen(claims)
+    witnesses = _witnesses(subject, chosen)
+    model = ground_model(subject.protocol, where)
+    predicates = {c.name: ground_claim(model, c) for c in (*chosen, *witnesses)}
+    model, predicates = without_unread_history(model, predicates)
+    result = explore(
+        model,
+        claims=[_claim(c, predicates[c.name]) for c in chosen],
+        seeks=[Seek(c.name, predicates[c.name]) for c in witnesses],
+        budget_s=budget_s,
+        memory_mb=memory_mb,
+        threads=jobs,
+        stop=stop,  # type: ignore[arg-type]
+        on_progress=on_progress,
+    )
+    return _report(subject, where, model, chosen, witnesses, result, required)
+
+
+def _witnesses(subject: Subject, chosen: list[Claim]) -> list[Claim]:
+    found = {w.name: w for c in chosen for w in subject.claims.witnesses_of(c.id) if w.name in c.witnesses}
+    return list(found.values())
+
+
+def ground_claim(model: GroundModel, claim: Claim) -> t.Term | tuple[t.Term, ...]:
+    """A claim as ground terms: one over states, or one per command over steps."""
+    return model.step_claim(claim.predicate) if claim.over_steps else model.state_claim(claim.predicate)
+
+
+def _claim(claim: Claim, terms: t.Term | tuple[t.Term, ...]) -> StateClaim | StepClaim:
+    if isinstance(terms, tuple):
+        return StepClaim(claim.name, terms)
+    return StateClaim(claim.name, terms)
+
+
+def without_unread_history(
+    model: GroundModel, predicates: Mapping[str, t.Term | tuple[t.Term, ...]]
+) -> tuple[GroundModel, dict[str, t.Term | tuple[t.Term, ...]]]:
+    """The model without the history cells that no claim reads: they would only multiply states."""
+    flat = [x for p in predicates.values() for x in (p if isinstance(p, tuple) else (p,))]
+    read = {str(v.payload) for v in t.variables_of(flat)}
+    variables = model.protocol.variables
+    gone = {c.name for c in model.cells if variables[c.variable].home == HISTORY and c.name not in read}
+    needed: set[str] = set()
+    while True:  # what a kept history cell is computed from must be kept too
+        more = {
+            str(v.payload)
+            for command in model.commands
+            for cell, term in command.updates.items()
+            if cell not in gone
+            for v in t.variables_of([term])
+        } & gone
+        if not more:
+            break
+        gone -= more
+        needed |= more
+    commands = tuple(
+        replace(c, updates={k: v for k, v in c.updates.items() if k not in gone}) for c in model.commands
+    )
+    cells = tuple(c for c in model.cells if c.name not in gone)
+    initial = {k: v for k, v in model.initial.items() if k not in gone}
+    return replace(model, cells=cells, commands=commands, initial=initial), dict(predicates)
+
+
+def _report(
+    subject: Subject,
+    scope: Scope,
+    model: GroundModel,
+    chosen: list[Claim],
+    witnesses: list[Claim],
+    result: SearchResult,
+    required: Verdict | None,
+) -> Report:
+    cut = sum(result.cuts.values())
+    bound = scope.describe()
+    counts = f"{result.states:,} states, {result.transitions:,} transitions, depth {result.depth}"
+    closing = f"{cut:,} transitions cut at the bounds" if cut else "closed below all bounds"
+    reached = {w.name for w in witnesses if w.name in result.hits}
+    notes = [f"fault: {_fault(model, hit)}" for hit in result.faults]
+    findings = []
+    for claim in chosen:
+        hit = result.hits.get(claim.name)
+        missing = [w for w in claim.witnesses if w not in reached]
+        if hit is not None:
+            trace = build_trace(subject, scope, model, claim, hit, result)
+            findings.append(
+                Finding(
+                    claim, Verdict.REFUTED, "explored", bound,
+                    f"shortest run: {len(trace.steps)} steps", trace, result.seconds,
+                )
+            )  # fmt: skip
+            continue
+        if result.faults:
+            verdict, why = Verdict.UNDETERMINED, f"the model reads something that is not there: {notes[0]}"
+        elif not result.complete:
+            verdict, why = Verdict.UNDETERMINED, f"the search did not finish ({result.why_incomplete}): {counts}"
+        elif missing:
+            verdict, why = Verdict.UNDETERMINED, f"never exercised: no {' and no '.join(missing)} is reachable"
+        else:
+            verdict, why = Verdict.BOUNDED, f"{counts}; {closing}"
+        findings.append(Finding(claim, verdict, "explored", bound, why, None, result.seconds))
+    figures = {
+        "scope": scope.name,
+        "bound": bound,
+        "states": result.states,
+        "transitions": result.transitions,
+        "depth": result.depth,
+        "cut": cut,
+        "complete": result.complete,
+        "seconds": round(result.seconds, 3),
+        "compile_seconds": round(result.compile_seconds, 3),
+        "peak_bytes": result.peak_bytes,
+        "witnesses": {w.name: result.hits[w.name].depth for w in witnesses if w.name in result.hits},
+    }
+    return Report("check", subject.name, tuple(findings), figures, tuple(notes), required)
+
+
+def _fault(model: GroundModel, hit: Hit) -> str:
+    command = model.commands[hit.command] if hit.command is not None else None
+    if command is None:
+        return hit.name
+    error = command.source.fault
+    return f"{command.label}: {error}" if error is not None else command.label
+
+
+def build_trace(
+    subject: Subject, scope: Scope, model: GroundModel, claim: Claim, hit: Hit, result: SearchResult
+) -> Trace:
+    """The run to a hit, replayed by the run reading; InternalError if the two do not agree on every state."""
+    commands = [command for command, _ in result.path(hit.state)]
+    if hit.command is not None and claim.over_steps:
+        commands.append(hit.command)
+    steps = [(model.commands[c].action.name, model.commands[c].arguments) for c in commands]
+    return run_trace(subject, scope, claim, steps, expected=dict(result.codes(hit.state)), at=len(steps) - int(claim.over_steps))
+
+
+def run_trace(
+    subject: Subject,
+    scope: Scope,
+    claim: Claim,
+    steps: Iterable[tuple[str, tuple[int, ...]]],
+    *,
+    expected: Mapping[str, int] | None = None,
+    at: int = -1,
+) -> Trace:
+    """The trace of some steps, run from the first state; the claim must be false at its end."""
+    runner = Runner(subject.protocol, scope)
+    state = before = runner.initial()
+    initial = runner.codes(state)
+    made_steps: list[TraceStep] = []
+    last = None
+    for number, (action, arguments) in enumerate(steps, 1):
+        made = runner.step(state, action, arguments)
+        if isinstance(made, str):
+            raise InternalError(f"{subject.name}: step {number}, {action}{arguments}, is {made} in the run reading")
+        before, state, last = state, made.state, made
+        codes = runner.codes(state)
+        made_steps.append(TraceStep(action, arguments, made.label, made.outcome, codes))
+        if number == at and expected is not None:
+            _same(subject, expected, codes)
+    if claim.over_steps:
+        false = last is not None and not runner.holds_step(claim.predicate, before, last)
+    else:
+        false = not runner.holds(claim.predicate, state)
+    if not false and claim.kind is not Kind.SOMETIMES:
+        raise InternalError(f"{subject.name}: {claim.name} is false in the compiled reading, true in the run reading")
+    explanation = [] if claim.kind is Kind.SOMETIMES else _explanation(subject, scope, runner, claim, before, state, last)
+    return Trace(
+        subject.name,
+        claim.name,
+        scope,
+        fingerprint(subject.protocol),
+        initial,
+        tuple(made_steps),
+        tuple(explanation),
+        {"file": subject.file, "variant": subject.variant},
+    )
+
+
+def _same(subject: Subject, expected: Mapping[str, int], codes: Mapping[str, int]) -> None:
+    different = [k for k, v in expected.items() if codes[k] != v]
+    if different:
+        raise InternalError(f"{subject.name}: compiled and run reading differ in {', '.join(different[:4])}")
+
+
+def _explanation(
+    subject: Subject, scope: Scope, runner: Runner, claim: Claim, before: Any, state: Any, last: Any
+) -> list[str]:
+    model = ground_model(subject.protocol, scope)
+    from fencepost.model.ground import _trace_claim  # noqa: PLC0415
+
+    term = model.grounder.boolean(_trace_claim(model, claim.predicate))
+    words = step_words(last, term) if last is not None else {}
+    after = runner.codes(state)
+    earlier = runner.codes(before) if claim.over_steps else after
+    parts = why_false(model, term, earlier, after, words)
+    lines = ["false because " + ", and ".join(parts)] if parts else []
+    if subject.unbroken is not None and last is not None:
+        said = _unbroken_says(subject, scope, before, last)
+        lines += [said] if said else []
+    return lines
+
+
+def _unbroken_says(subject: Subject, scope: Scope, before: Any, last: Any) -> str:
+    assert subject.unbroken is not None  # noqa: S101
+    if list(subject.unbroken.variables) != list(subject.protocol.variables):
+        return ""
+    try:
+        return against_unbroken(Runner(subject.unbroken, scope), before, last)
+    except ScopeError:
+        return ""
+
+
+def replayed(trace: Trace, subject: Subject) -> bool:
+    """Whether a saved trace still breaks its claim; ReplayError when the model has changed."""
+    claim = subject.claims.claims.get(trace.claim)
+    if claim is None:
+        raise ReplayError(f"the claim {trace.claim!r} of this trace is not in {subject.name}; give --with the file it is in")
+    runner = Runner(subject.protocol, trace.scope)
+    state = runner.initial()
+    before, last = state, None
+    for earlier, made in replay(trace, subject.protocol):
+        before, state, last = earlier, made.state, made
+    if claim.over_steps:
+        return last is not None and not runner.holds_step(claim.predicate, before, last)
+    return not runner.holds(claim.predicate, state)

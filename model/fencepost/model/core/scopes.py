@@ -1,0 +1,15 @@
+"""How far finite readings look at the core: each scope with its reason. Bounds are cuts, never guards."""
+
+from __future__ import annotations
+
+from fencepost.model.core.state import core
+
+ALL_SWITCHES = ("crash", "pause", "reply_lost", "commit_lost", "commit_duplicated")
+
+core.scope(
+    "small",
+    sizes={"worker": 2, "commit": 2},
+    bounds={"lease_version": 2, "state_version": 2, "incarnation": 1},
+    switches=ALL_SWITCHES,
+    why="two workers, one takeover and one restart: the smallest in which each claim can fail",
+)

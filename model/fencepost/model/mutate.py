@@ -1,0 +1,290 @@
+"""Models with one thing taken away: what a sweep tries, to see that something notices.
+
+Each mutant is made from the source of the model itself: a guard removed, a refusal answered although the operation
+goes on, one effect removed, one branch always or never taken, a whole action left out. Line numbers stay those of the
+original, so errors and traces of a mutant point to the text that a person can read.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from types import CodeType, FunctionType
+from typing import Any
+
+from fencepost.model.errors import ModelError
+from fencepost.model.language import answer_refused_unless
+from fencepost.model.lint import function_tree, helpers_of, mark_checked
+from fencepost.model.protocol import Action, Protocol
+
+GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION = "when", "refuse_unless", "answered only", "effect", "branch", "action"
+"""The kinds of mutants: a `when` or a `refuse_unless` removed; a refusal answered but not obeyed; and so on."""
+
+_FAMILY_WRITES = {"update_where", "fill"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change: its kind, the action it is in, the line and text that it takes away, and the changed protocol."""
+
+    kind: str
+    action: str
+    file: str
+    line: int
+    text: str
+    how: str
+    protocol: Protocol
+
+    @property
+    def name(self) -> str:
+        """The mutant in one line."""
+        return f"{self.action}: {self.how} `{self.text}`"
+
+
+def mutants(protocol: Protocol, kinds: tuple[str, ...] = (GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION)) -> list[Mutant]:
+    """Every mutant of a protocol, in reading order."""
+    found: list[Mutant] = []
+    for action in protocol.actions.values():
+        for place in _places(action):
+            if place.kind in kinds:
+                found.append(_mutant(protocol, action, (place,)))
+        if ACTION in kinds:
+            without = protocol.variant(f"{protocol.name} without {action.name}", without=[action.name])
+            site = action.site
+            found.append(
+                Mutant(ACTION, action.name, site.file, site.line, action.name, "the action left out:", without)
+            )
+    return found
+
+
+def pairs(protocol: Protocol, names: set[str]) -> list[Mutant]:
+    """Mutants in which two guards are removed at once, out of those whose single removal has one of `names`."""
+    single: list[tuple[Action, _Place]] = []
+    for action in protocol.actions.values():
+        for place in _places(action):
+            if place.kind in (GUARD, REFUSAL) and _mutant(protocol, action, (place,)).name in names:
+                single.append((action, place))
+    found = []
+    for i, (first, one) in enumerate(single):
+        for second, two in single[i + 1 :]:
+            if first.name == second.name:
+                found.append(_mutant(protocol, first, (one, two)))
+            else:
+                base = _mutant(protocol, first, (one,))
+                both = _mutant(base.protocol, base.protocol.actions[second.name], (two,))
+                text = f"{one.text}` and in {second.name} `{two.text}"
+                found.append(replace(both, action=first.name, line=one.line, text=text, kind="pair"))
+    return found
+
+
+def without(protocol: Protocol, name: str, **lines: tuple[str, ...]) -> Protocol:
+    """A variant in which actions lack some lines: each given by its refusal code or by a piece of its text.
+
+    A piece that begins with ``if`` names a branch, which is then never taken. ModelError when a piece names no line of the action, or more than one.
+    """
+    made = protocol
+    for action_name, pieces in lines.items():
+        for piece in pieces:
+            action = made.actions[action_name]
+            how = "never taken:" if piece.startswith("if ") else "without"
+            places = [p for p in _places(action) if p.how == how and piece in p.text]
+            if len(places) != 1:
+                have = "; ".join(p.text for p in _places(action) if p.how == how)
+                raise ModelError(
+                    f"{name}: {piece!r} names {len(places)} lines of {action_name}", instead=f"its lines are: {have}"
+                )
+            made = _mutant(made, action, (places[0],)).protocol
+    return made.variant(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One statement of one function that an action runs."""
+
+    kind: str
+    how: str
+    function: FunctionType
+    path: tuple[FunctionType, ...]
+    role: str
+    line: int
+    text: str
+    change: Callable[[ast.stmt], ast.stmt]
+
+
+def _places(action: Action) -> Iterator[_Place]:
+    roles: list[tuple[str, Callable[..., Any]]] = [("function", action.function)]
+    if action.answered is not None:
+        roles.append(("answered", action.answered))
+    for role, function in roles:
+        yield from _places_in(role, inspect.unwrap(function), (), set())
+
+
+def _places_in(
+    role: str, function: Callable[..., Any], path: tuple[FunctionType, ...], seen: set[CodeType]
+) -> Iterator[_Place]:
+    if not isinstance(function, FunctionType) or function.__code__ in seen:
+        return
+    seen.add(function.__code__)
+    tree, shift = function_tree(function)
+    source = inspect.getsourcelines(function)[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and (changes := list(_changes(node))):
+            text = source[node.lineno - 1].strip().removesuffix(":")
+            for kind, how, change in changes:
+                yield _Place(kind, how, function, (*path, function), role, node.lineno + shift, text, change)
+    for helper in helpers_of(function):
+        if isinstance(helper, FunctionType) and _writes(helper):
+            yield from _places_in(role, helper, (*path, function), seen)
+
+
+def _writes(helper: FunctionType) -> bool:
+    tree, _ = function_tree(helper)
+    return any(kind == EFFECT for node in ast.walk(tree) if isinstance(node, ast.stmt) for kind, _, _ in _changes(node))
+
+
+def _changes(node: ast.stmt) -> Iterator[tuple[str, str, Callable[[ast.stmt], ast.stmt]]]:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        called = node.value.func
+        if isinstance(called, ast.Name) and called.id == "when":
+            yield GUARD, "without", _pass
+        elif isinstance(called, ast.Name) and called.id == "refuse_unless":
+            yield REFUSAL, "without", _pass
+            yield ANSWER, "refused and yet done:", _answer_only
+        elif isinstance(called, ast.Attribute) and called.attr in _FAMILY_WRITES:
+            yield EFFECT, "without", _pass
+    elif isinstance(node, (ast.Assign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if all(isinstance(x, (ast.Attribute, ast.Subscript)) for x in targets):
+            yield EFFECT, "without", _pass
+    elif isinstance(node, ast.If):
+        yield BRANCH, "always taken:", lambda n: _test(n, value=True)
+        yield BRANCH, "never taken:", lambda n: _test(n, value=False)
+
+
+def _pass(node: ast.stmt) -> ast.stmt:
+    return ast.copy_location(ast.Pass(), node)
+
+
+def _answer_only(node: ast.stmt) -> ast.stmt:
+    assert isinstance(node, ast.Expr)  # noqa: S101
+    assert isinstance(node.value, ast.Call)  # noqa: S101
+    name = ast.copy_location(ast.Name("answer_refused_unless__", ast.Load()), node)
+    state = ast.copy_location(ast.Name("state__", ast.Load()), node)
+    call = ast.Call(name, [state, *node.value.args], node.value.keywords)
+    return ast.copy_location(ast.Expr(ast.copy_location(call, node)), node)
+
+
+def _test(node: ast.stmt, *, value: bool) -> ast.stmt:
+    assert isinstance(node, ast.If)  # noqa: S101
+    test = ast.copy_location(ast.Constant(value), node.test)
+    return ast.copy_location(ast.If(test, node.body, node.orelse), node)
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, line: int, place: _Place) -> None:
+        self.line, self.place, self.hit = line, place, False
+
+    def visit(self, node: ast.AST) -> Any:
+        if (
+            not self.hit
+            and isinstance(node, ast.stmt)
+            and node.lineno == self.line
+            and any(kind == self.place.kind for kind, _, _ in _changes(node))
+        ):
+            self.hit = True
+            return self.place.change(node)
+        return self.generic_visit(node)
+
+
+def _mutant(protocol: Protocol, action: Action, chosen: tuple[_Place, ...]) -> Mutant:
+    changed = action
+    for place in chosen:
+        original = getattr(changed, place.role)
+        changed = replace(changed, **{place.role: _rebuilt(inspect.unwrap(original), place)})
+    first = chosen[0]
+    text = "` and `".join(p.text for p in chosen)
+    name = f"{protocol.name} with {action.name} {first.how} {text}"
+    made = protocol.variant(name)
+    made.actions[action.name] = changed
+    kind = first.kind if len(chosen) == 1 else "pair"
+    return Mutant(kind, action.name, first.function.__code__.co_filename, first.line, text, first.how, made)
+
+
+def _rebuilt(function: Any, place: _Place, depth: int = 0) -> FunctionType:
+    """`function` with the statement at `place` changed, in itself or in the helper it stands in."""
+    if depth == len(place.path) - 1:
+        return _edited(function, place)
+    names: dict[str, Any] = {}
+    for name, value in function.__globals__.items():
+        helper = inspect.unwrap(value) if callable(value) else value
+        if isinstance(helper, FunctionType) and _same_text(place.path[depth + 1], helper):
+            names[name] = _rebuilt(helper, place, depth + 1)
+    if not names:
+        raise ModelError(
+            f"{place.function.__name__} is not reached from {function.__name__} by a global name",
+            instead="define helpers with effects at the top of a module",
+        )
+    return _with_globals(function, function.__code__, {**function.__globals__, **names})
+
+
+def _same_text(wanted: FunctionType, function: FunctionType) -> bool:
+    a, b = wanted.__code__, function.__code__
+    return (a.co_filename, a.co_firstlineno, a.co_name) == (b.co_filename, b.co_firstlineno, b.co_name)
+
+
+_EDITED_TREES: dict[CodeType, ast.AST] = {}
+
+
+def _edited(function: FunctionType, place: _Place) -> FunctionType:
+    known = _EDITED_TREES.get(function.__code__)
+    if known is None:
+        tree, shift = function_tree(function)
+        ast.increment_lineno(tree, shift)
+    else:
+        tree = known
+    editor = _Replace(place.line, place)
+    new = editor.visit(copy.deepcopy(tree))
+    if not editor.hit:
+        raise ModelError(f"line {place.line} of {function.__name__} cannot be changed", instead="put it on its own line")
+    definition = next(n for n in ast.walk(new) if isinstance(n, ast.FunctionDef) and n.name == function.__name__)
+    definition.decorator_list = []
+    if place.kind == ANSWER:
+        argument = definition.args.args[0].arg
+        alias = ast.Assign([ast.Name("state__", ast.Store())], ast.Name(argument, ast.Load()), lineno=definition.lineno)
+        definition.body.insert(0, ast.fix_missing_locations(ast.copy_location(alias, definition.body[0])))
+    body: list[ast.stmt] = [definition]
+    if function.__code__.co_freevars:
+        arguments = [ast.arg(n) for n in function.__code__.co_freevars]
+        outer = ast.FunctionDef(
+            "outer__", ast.arguments([], arguments, None, [], [], None, []), [definition], [], lineno=definition.lineno
+        )
+        body = [outer]
+    module = ast.fix_missing_locations(ast.Module(body, []))
+    code = _find(compile(module, function.__code__.co_filename, "exec"), function.__name__)
+    _EDITED_TREES[code] = new
+    names = {**function.__globals__, "answer_refused_unless__": answer_refused_unless}
+    return _with_globals(function, code, names)
+
+
+def _find(code: CodeType, name: str) -> CodeType:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_name == name:
+                return constant
+            if constant.co_name == "outer__":
+                return _find(constant, name)
+    raise ModelError(f"no code for {name}", instead="define it with def")
+
+
+def _with_globals(function: FunctionType, code: CodeType, names: dict[str, Any]) -> FunctionType:
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    closure = tuple(cells[n] for n in code.co_freevars)
+    made = FunctionType(code, names, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__doc__ = function.__doc__
+    made.__module__ = function.__module__
+    mark_checked(made)
+    return made

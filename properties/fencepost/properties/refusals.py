@@ -1,0 +1,81 @@
+"""The one registry of answers that refuse (§2): what each code means, which comes first, and what the caller does next.
+
+A *definite* refusal says that this call changed nothing. `unknown` is no refusal but the lack of an answer; it is
+listed because a caller has to handle it like one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One code: what it says, whether it is definite, whether the same call may succeed later, and the sequel."""
+
+    code: str
+    meaning: str
+    sequel: str
+    retryable: bool = False
+    definite: bool = True
+
+
+REGISTRY: tuple[Refusal, ...] = (
+    Refusal(
+        "stale-lease-version",
+        "The lease version given is not the one that stands: somebody acquired since.",
+        "Stop acting as the owner; what the call was for belongs to the new owner.",
+    ),
+    Refusal(
+        "not-the-owner",
+        "The lease version is right, but it was acquired by another worker or incarnation.",
+        "Stop; only who acquired a lease version may use it. A restarted worker acquires anew.",
+    ),
+    Refusal(
+        "finished",
+        "The instance has reached its end.",
+        "Stop working on the instance.",
+    ),
+    Refusal(
+        "lease-live",
+        "Another lease is live.",
+        "Wait until it is over, then acquire again.",
+        retryable=True,
+    ),
+    Refusal(
+        "lease-expired",
+        "The caller's lease is over, although nobody has taken over yet.",
+        "Stop acting as the owner; acquire a new lease and read the row again.",
+    ),
+    Refusal(
+        "stale-state-version",
+        "The state version given is not the one that stands: another commit of the same owner came first.",
+        "Read the row again and decide anew; never repeat the commit with the new version blindly.",
+    ),
+    Refusal(
+        "unknown",
+        "No answer: the call may or may not have been decided.",
+        "Ask. For a commit: its id in the log means accepted; a newer lease version means it never will be; "
+        "otherwise send the same commit again. For acquire, renew and release: read the row again.",
+        retryable=True,
+        definite=False,
+    ),
+)
+"""In order of precedence: where several refusals apply, the first is given."""
+
+REFUSALS = {r.code: r for r in REGISTRY}
+
+
+def precedence(code: str) -> int:
+    """The rank of a code: lower comes first. KeyError for a code that is not registered."""
+    return [r.code for r in REGISTRY].index(REFUSALS[code].code)
+
+
+def as_markdown() -> Iterator[str]:
+    """The registry as the lines of a table for the documentation."""
+    yield "| code | meaning | definite | may succeed later | what the caller does next |"
+    yield "|---|---|---|---|---|"
+    for r in REGISTRY:
+        yes = {True: "yes", False: "no"}
+        yield f"| `{r.code}` | {r.meaning} | {yes[r.definite]} | {yes[r.retryable]} | {r.sequel} |"
