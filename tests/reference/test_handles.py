@@ -186,6 +186,7 @@ class Dying(sqlite3.Connection):
             raise DeathError
         cursor = super().execute(*arguments)
         if self.before_death == 0:
+            cursor.close()  # or the traceback would keep it, and with it the lock, alive
             raise DeathError
         return cursor
 

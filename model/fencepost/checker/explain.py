@@ -66,10 +66,12 @@ def _sentence(term: t.Term, values: Values) -> str:
         a, b = term.args
         return f"{_named(a, values)} {sign[0] if true else sign[1]} {_named(b, values, other=a)}"
     value = "yes" if evaluate(term, values) else "no"
-    return f"{_name(term)} is {value}"
+    return f"{_name(term, values)} is {value}"
 
 
-def _name(term: t.Term) -> str:
+def _name(term: t.Term, values: Values) -> str:
+    while term.op == "ite":  # a family indexed by a state value: name the cell that it is here
+        term = term.args[1] if evaluate(term.args[0], values) else term.args[2]
     text = t.show(term)
     return f"{text.replace(PRIME, '')} after" if PRIME in text else text
 
@@ -82,7 +84,7 @@ def _named(term: t.Term, values: Values, other: t.Term | None = None) -> str:
             return show_code(other.domain, code)
         return show_code(domain, code) if isinstance(domain, LeafDomain) else str(code)
     shown = show_code(domain, code) if isinstance(domain, LeafDomain) else str(code)
-    return f"{_name(term)} ({shown})"
+    return f"{_name(term, values)} ({shown})"
 
 
 def why_false(model: GroundModel, term: t.Term, before: Values, after: Values, step: Mapping[str, int]) -> list[str]:

@@ -38,30 +38,32 @@ def check(
     memory_mb: int | None = None,
     jobs: int = 1,
     stop: str = "all",
+    traces: bool = True,
     required: Verdict | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
     """Look at every state of a scope. `claims` are ids or names; none means all. Budgets in seconds and MiB.
 
-    With ``stop="first"`` the search ends with the first violation, and the other claims are UNDETERMINED.
+    With ``stop="first"`` the search ends with the first violation, and the other claims are UNDETERMINED. Without
+    `traces` a refutation carries its length only.
     """
     where = subject.scope(scope) if isinstance(scope, str) else scope
     chosen = subject.chosen(claims)
-    witnesses = _witnesses(subject, chosen)
+    sought = _witnesses(subject, chosen)
     model = ground_model(subject.protocol, where)
-    predicates = {c.name: ground_claim(model, c) for c in (*chosen, *witnesses)}
+    predicates = {c.name: ground_claim(model, c) for c in (*chosen, *sought)}
     model, predicates = without_unread_history(model, predicates)
     result = explore(
         model,
         claims=[_claim(c, predicates[c.name]) for c in chosen],
-        seeks=[Seek(c.name, predicates[c.name]) for c in witnesses],
+        seeks=[Seek(c.name, predicates[c.name]) for c in sought],
         budget_s=budget_s,
         memory_mb=memory_mb,
         threads=jobs,
         stop=stop,  # type: ignore[arg-type]
         on_progress=on_progress,
     )
-    return _report(subject, where, model, chosen, witnesses, result, required)
+    return _report(subject, where, model, chosen, sought, result, required, traces=traces)
 
 
 def _witnesses(subject: Subject, chosen: list[Claim]) -> list[Claim]:
@@ -117,6 +119,8 @@ def _report(
     witnesses: list[Claim],
     result: SearchResult,
     required: Verdict | None,
+    *,
+    traces: bool,
 ) -> Report:
     cut = sum(result.cuts.values())
     bound = scope.describe()
@@ -129,11 +133,12 @@ def _report(
         hit = result.hits.get(claim.name)
         missing = [w for w in claim.witnesses if w not in reached]
         if hit is not None:
-            trace = build_trace(subject, scope, model, claim, hit, result)
+            trace = build_trace(subject, scope, model, claim, hit, result) if traces else None
+            steps = hit.depth
             findings.append(
                 Finding(
                     claim, Verdict.REFUTED, "explored", bound,
-                    f"shortest run: {len(trace.steps)} steps", trace, result.seconds,
+                    f"shortest run: {steps} steps", trace, result.seconds, {"steps": steps},
                 )
             )  # fmt: skip
             continue

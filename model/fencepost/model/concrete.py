@@ -1,13 +1,15 @@
 """Concrete values: what state variables are while a model is simply run.
 
 The counterpart of `values.py`. Booleans and numbers are Python's own; elements and members are the interned objects of
-`domains.py`; optionals, records and families are small immutable-looking views. A state in rest is a plain tuple.
+`domains.py`; optionals and records are immutable objects, one per value; families are views that copy on their first
+write. A state in rest is a plain tuple.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from fencepost.model.domains import (
     Boolean,
@@ -27,23 +29,19 @@ from fencepost.model.protocol import Protocol, Scope, Variable, did_you_mean
 
 
 class RecordOf:
-    """A concrete record: its domain and the values of its fields, in order."""
-
-    __slots__ = ("_domain", "_values")
+    """A concrete record: its fields are attributes."""
 
     def __init__(self, domain: Record, values: tuple[Any, ...]) -> None:
-        object.__setattr__(self, "_domain", domain)
-        object.__setattr__(self, "_values", values)
+        d = self.__dict__
+        d["_domain"], d["_values"] = domain, values
+        for (field, of), value in zip(domain.fields.items(), values, strict=True):
+            d[field] = view(of, value)
 
     def __getattr__(self, name: str) -> Any:
-        for (field, domain), value in zip(self._domain.fields.items(), self._values, strict=True):
-            if field == name:
-                return view(domain, value)
         if name.startswith("__"):
             raise AttributeError(name)
-        raise ModelError(
-            f"{self._domain.name} has no field {name!r}", instead=f"it has {list(self._domain.fields)}"
-        )
+        fields = list(self._domain.fields)
+        raise ModelError(f"{self._domain.name} has no field {name!r}", instead=f"it has {fields}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ModelError(
@@ -55,22 +53,22 @@ class RecordOf:
         """The same record with some fields replaced."""
         for name in values:
             getattr(self, name)
-        return RecordOf(
+        made: RecordOf = view(
             self._domain,
             tuple(
                 raw(domain, values[f], f) if f in values else old
                 for (f, domain), old in zip(self._domain.fields.items(), self._values, strict=True)
             ),
         )
+        return made
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Maybe):
-            return other == self
+        if isinstance(other, Maybe) or hasattr(type(other), "tracer"):
+            return NotImplemented  # an optional, or a symbolic value, knows better
         if not isinstance(other, RecordOf) or other._domain is not self._domain:
-            raise ModelError(
-                f"{other!r} is not a {self._domain.name}", instead=f"build it with {self._domain.name}(…)"
-            )
-        return self._values == other._values
+            name = self._domain.name
+            raise ModelError(f"{other!r} is not a {name}", instead=f"build it with {name}(…)")
+        return bool(self._values == other._values)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -84,34 +82,31 @@ class RecordOf:
 
 
 class Maybe:
-    """A concrete value that may be absent."""
-
-    __slots__ = ("_of", "_raw")
+    """A concrete value that may be absent: `present`, and where it is present `value` and the fields of a record."""
 
     def __init__(self, of: Domain, value: Any) -> None:
-        object.__setattr__(self, "_of", of)
-        object.__setattr__(self, "_raw", value)
-
-    @property
-    def present(self) -> bool:
-        """Whether there is a value."""
-        return self._raw is not absent
-
-    @property
-    def value(self) -> Any:
-        """The value; a fault of the model where it is absent."""
-        if self._raw is absent:
-            raise Fault(
-                ModelError(
-                    "the value of an absent optional", instead="ask x.present first, with `and`, `or` or `if`"
-                )
-            )
-        return view(self._of, self._raw)
+        d = self.__dict__
+        d["_of"], d["_raw"] = of, value
+        d["present"] = value is not absent
+        if value is not absent:
+            seen = view(of, value)
+            if isinstance(of, Record):
+                d.update((field, seen.__dict__[field]) for field in of.fields)
+            d["value"] = seen
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.value, name)
+        if self._raw is absent:
+            raise Fault(
+                ModelError(
+                    "the value of an absent optional",
+                    instead="ask x.present first, with `and`, `or` or `if`",
+                )
+            )
+        if isinstance(self._of, Record):
+            return getattr(self.value, name)
+        raise ModelError(f"{self!r} has no field {name!r}", instead="only records have fields")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ModelError(f"assignment to {name!r} of an optional", instead="assign the whole variable")
@@ -121,7 +116,7 @@ class Maybe:
             return self._raw is absent
         if isinstance(other, Maybe):
             return bool(self._raw == other._raw)
-        return self._raw is not absent and bool(self._raw == raw(self._of, other, "a comparison"))
+        return bool(raw(self._of, other, "a comparison") == self._raw)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -140,8 +135,17 @@ class Maybe:
     def __add__(self, other: object) -> Any:
         return self.value + other
 
+    def __radd__(self, other: object) -> Any:
+        return other + self.value
+
     def __sub__(self, other: object) -> Any:
         return self.value - other
+
+    def __rsub__(self, other: object) -> Any:
+        return other - self.value
+
+    def __neg__(self) -> Any:
+        return -self.value
 
     def __bool__(self) -> bool:
         raise ModelError("the truth of an optional", instead="ask x.present, or compare it with ==")
@@ -150,21 +154,49 @@ class Maybe:
         return repr(self._raw)
 
 
+_SEEN: dict[Domain, dict[Any, Any]] = {}
+
+
+def _table(domain: Domain) -> dict[Any, Any]:
+    """The optionals or records of a domain that were made so far, by their values in rest."""
+    return _SEEN.setdefault(domain, {})
+
+
 def view(domain: Domain, value: Any) -> Any:
     """What a model sees of a value in rest."""
+    if isinstance(domain, LeafDomain):
+        return value
+    table = _table(domain)
+    found = table.get(value)
+    return found if found is not None else _made(table, domain, value)
+
+
+def _made(table: dict[Any, Any], domain: Domain, value: Any) -> Any:
     if isinstance(domain, Optional):
-        return Maybe(domain.of, value)
-    if isinstance(domain, Record):
-        return RecordOf(domain, value)
-    return value
+        made: Any = Maybe(domain.of, value)
+    else:
+        assert isinstance(domain, Record)  # noqa: S101
+        made = RecordOf(domain, value)
+    table[value] = made
+    return made
 
 
-def raw(domain: Domain, value: Any, name: str) -> Any:  # noqa: PLR0911
+def record_of(record: Record, values: Mapping[str, Any]) -> RecordOf:
+    """The record with these fields."""
+    made: RecordOf = view(record, tuple([raw(d, values[n], n) for n, d in record.fields.items()]))
+    return made
+
+
+def raw(domain: Domain, value: Any, name: str) -> Any:
     """A value in rest, from what a model assigned; raises ModelError when it is of another kind."""
     if isinstance(domain, Optional):
         if value is absent:
             return absent
         if isinstance(value, Maybe):
+            if value._of != domain.of:  # noqa: SLF001
+                raise ModelError(
+                    "an optional of another kind assigned", instead="both must have the same domain"
+                )
             return value._raw  # noqa: SLF001
         return raw(domain.of, value, name)
     if isinstance(value, Maybe):
@@ -175,23 +207,24 @@ def raw(domain: Domain, value: Any, name: str) -> Any:  # noqa: PLR0911
         raise ModelError(
             f"{name}: {value!r} is not a {domain.name}", instead=f"build it with {domain.name}(…)"
         )
-    if isinstance(domain, Boolean):
-        good = value is True or value is False
-    elif isinstance(domain, Sort):
-        good = isinstance(value, Element) and value.sort == domain
-    elif isinstance(domain, Enumeration):
-        good = isinstance(value, Member) and value.enumeration is domain
-    else:
-        good = type(value) is int
-    if good:
+    assert isinstance(domain, LeafDomain)  # noqa: S101
+    if _is_of(domain, value):
         return value
     if value is None:
         raise ModelError(f"{name}: None used as a state value", instead="write `absent`, on an Optional")
     raise ModelError(f"{name}: {value!r} is no value of {domain!r}", instead="assign a value of its domain")
 
 
+def _is_of(domain: LeafDomain, value: Any) -> bool:
+    if isinstance(domain, Sort):
+        return isinstance(value, Element) and value.sort == domain
+    if isinstance(domain, Enumeration):
+        return isinstance(value, Member) and value.enumeration is domain
+    return type(value) is (bool if isinstance(domain, Boolean) else int)
+
+
 def in_bounds(domain: Domain, value: Any, scope: Scope) -> bool:
-    """Whether every number in a value lies within the scope; below its domain is a fault of the model."""
+    """Whether every number in a value lies within the scope; a state with one outside is cut."""
     if isinstance(domain, Optional):
         return value is absent or in_bounds(domain.of, value, scope)
     if isinstance(domain, Record):
@@ -203,82 +236,187 @@ def in_bounds(domain: Domain, value: Any, scope: Scope) -> bool:
     return low <= value <= high
 
 
+class Shape:
+    """All that a running state needs to know about one variable in a scope."""
+
+    __slots__ = (
+        "_fitting",
+        "index",
+        "kind",
+        "name",
+        "places",
+        "position",
+        "scope",
+        "table",
+        "valid",
+        "variable",
+    )
+
+    def __init__(self, variable: Variable, scope: Scope, position: int) -> None:
+        self.variable = variable
+        self.name = variable.name
+        self.scope = scope
+        self.position = position
+        self.index = places(variable, scope)
+        self.places = (
+            {i if len(i) > 1 else i[0]: n for n, i in enumerate(self.index)} if variable.index else {}
+        )
+        self.kind: type | None = None
+        self.valid: frozenset[Any] = frozenset()
+        self.table: dict[Any, Any] | None = None
+        if isinstance(variable.domain, LeafDomain):
+            values = values_of(variable.domain, scope)
+            self.kind, self.valid = type(values[0]), frozenset(values)
+        else:
+            self.table = _table(variable.domain)
+        self._fitting: dict[Any, bool] = {}
+
+    def seen(self, value: Any) -> Any:
+        """What a model sees of a value in rest."""
+        if self.table is None:
+            return value
+        found = self.table.get(value)
+        return found if found is not None else _made(self.table, self.variable.domain, value)
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value in rest lies within the scope."""
+        found = self._fitting.get(value)
+        if found is None:
+            found = self._fitting[value] = in_bounds(self.variable.domain, value, self.scope)
+        return found
+
+    def place(self, key: Any) -> int:
+        """The place of a cell; signals a fault below the index domain and a cut above it."""
+        index = self.variable.index
+        items = key if isinstance(key, tuple) else (key,)
+        if len(items) != len(index):
+            raise ModelError(f"s.{self.name}[…] given {len(items)} indices", instead=f"it takes {len(index)}")
+        found = 0
+        for item, domain in zip(items, index, strict=True):
+            code = code_of(domain, raw(domain, item, self.name))
+            low, high = self.scope.limits(domain)
+            if code < low:
+                raise Fault(ModelError(f"an index of {self.name} below {low}", instead="guard it"))
+            if code > high:
+                raise Cut
+            found = found * (high - low + 1) + code - low
+        return found
+
+
+def _forbid(what: str, instead: str) -> Callable[..., NoReturn]:
+    def method(_self: object, *_args: object) -> NoReturn:
+        raise ModelError(what, instead=instead)
+
+    return method
+
+
 class FamilyOf:
     """A family variable of a running state."""
 
-    __slots__ = ("_scope", "_variable", "cells", "out_of_bounds")
+    __slots__ = ("_kind", "_places", "_state", "_valid", "cells", "out_of_bounds", "shape")
 
-    def __init__(self, variable: Variable, cells: list[Any], scope: Scope) -> None:
-        self._variable = variable
-        self._scope = scope
-        self.cells = cells
+    def __init__(self, shape: Shape, state: RunningState) -> None:
+        self.shape = shape
+        self.cells: Any = ()
         self.out_of_bounds = False
-
-    def _place(self, key: Any) -> int:
-        index = self._variable.index
-        items = key if isinstance(key, tuple) else (key,)
-        if len(items) != len(index):
-            raise ModelError(
-                f"s.{self._variable.name}[…] given {len(items)} indices", instead=f"it takes {len(index)}"
-            )
-        place = 0
-        for item, domain in zip(items, index, strict=True):
-            code = (
-                item.index
-                if type(item) is Element
-                else code_of(domain, raw(domain, item, self._variable.name))
-            )
-            low, high = self._scope.limits(domain)
-            if code < low:
-                raise Fault(ModelError(f"an index of {self._variable.name} below {low}", instead="guard it"))
-            if code > high:
-                raise Cut
-            place = place * (high - low + 1) + code - low
-        return place
+        self._state = state
+        self._places, self._kind, self._valid = shape.places, shape.kind, shape.valid
 
     def __getitem__(self, key: Any) -> Any:
-        return view(self._variable.domain, self.cells[self._place(key)])
+        try:
+            return self.cells[self._places[key]]
+        except (KeyError, TypeError):  # not a plain index, or none of this scope
+            return self.cells[self.shape.place(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        place = self._place(key)
-        self._put(place, value)
-
-    def _put(self, place: int, value: Any) -> None:
-        new = raw(self._variable.domain, value, self._variable.name)
-        if not in_bounds(self._variable.domain, new, self._scope):
-            self.out_of_bounds = True
+        try:
+            place = self._places[key]
+        except (KeyError, TypeError):
+            place = self.shape.place(key)
+        new = self._checked(value)
+        if type(self.cells) is tuple:
+            self._copy()
         self.cells[place] = new
+
+    def _checked(self, value: Any) -> Any:
+        if type(value) is self._kind and value in self._valid:
+            return value
+        shape = self.shape
+        new = raw(shape.variable.domain, value, shape.name)
+        if not shape.fits(new):
+            self.out_of_bounds = True
+        return new
+
+    def _copy(self) -> None:
+        changed(self._state, self.shape.name)
+        self.cells = list(self.cells)
 
     def fill(self, value: Any) -> None:
         """Give every cell the same value."""
-        for place in range(len(self.cells)):
-            self._put(place, value)
+        changed(self._state, self.shape.name)
+        self.cells = [self._checked(value)] * len(self.cells)
 
     def update_where(self, fn: Callable[..., Any]) -> None:
-        """Replace each cell by ``fn(*index, old value)``."""
-        old = list(self.cells)
-        for place, index in enumerate(places(self._variable, self._scope)):
-            new = raw(
-                self._variable.domain,
-                fn(*index, view(self._variable.domain, old[place])),
-                self._variable.name,
+        """Replace each cell by ``fn(*index, old value)``, all cells at once."""
+        shape = self.shape
+        calls = [(*index, shape.seen(old)) for index, old in zip(shape.index, self.cells, strict=True)]
+        new = [self._checked(value) for value in all_values(fn, calls)]
+        changed(self._state, shape.name)
+        self.cells = new
+
+    def become(self, other: Any) -> None:
+        """Take over every cell of another family, as a copy: ``s.before = s.now``."""
+        mine = self.shape.variable
+        theirs = other.shape.variable if isinstance(other, FamilyOf) else None
+        if theirs is None or (theirs.index, theirs.domain) != (mine.index, mine.domain):
+            raise ModelError(
+                f"the family {mine.name} assigned as a whole",
+                instead=f"use s.{mine.name}[i] = …, .fill(…), .update_where(…), or a family of the same kind",
             )
-            if not in_bounds(self._variable.domain, new, self._scope):
-                raise Cut
-            self.cells[place] = new
+        changed(self._state, mine.name)
+        self.cells, self.out_of_bounds = list(other.cells), other.out_of_bounds
 
     def __bool__(self) -> bool:
         raise ModelError(
-            f"the truth of the family {self._variable.name}", instead="use every or some over its index"
+            f"the truth of the family {self.shape.name}", instead="use every or some over its index"
         )
 
     def __eq__(self, other: object) -> bool:
         raise ModelError(
-            f"the family {self._variable.name} compared as a whole",
+            f"the family {self.shape.name} compared as a whole",
             instead="use every(index, lambda i: a[i] == b[i])",
         )
 
     __hash__ = None  # type: ignore[assignment]
+    __iter__ = _forbid("a loop over a family", "loop over a sort, or use every / some / count")
+    __contains__ = _forbid("`in` on a family", "use some(domain, lambda x: …)")
+    __len__ = _forbid("len() of a family", "use count(domain, lambda x: …)")
+
+
+class FamilyOfParts(FamilyOf):
+    """A family whose cells are optionals or records."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        try:
+            cell = self.cells[self._places[key]]
+        except (KeyError, TypeError):
+            cell = self.cells[self.shape.place(key)]
+        return self.shape.seen(cell)
+
+
+def all_values(fn: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
+    """The value of `fn` for each of its arguments. A fault for one comes before a cut for another."""
+    try:
+        return [fn(*arguments) for arguments in calls]
+    except Cut:
+        for arguments in calls:
+            try:
+                fn(*arguments)
+            except Cut:
+                continue
+        raise
 
 
 def code_of(domain: LeafDomain, value: Any) -> int:
@@ -309,10 +447,7 @@ def values_of(domain: LeafDomain, scope: Scope) -> list[Any]:
 
 def places(variable: Variable, scope: Scope) -> list[tuple[Any, ...]]:
     """All index values of a family, in row-major order."""
-    found: list[tuple[Any, ...]] = [()]
-    for domain in variable.index:
-        found = [(*p, v) for p in found for v in values_of(domain, scope)]
-    return found
+    return list(itertools.product(*(values_of(domain, scope) for domain in variable.index)))
 
 
 def leaf_codes(domain: Domain, value: Any) -> list[int]:
@@ -340,69 +475,112 @@ def from_codes(domain: Domain, codes: list[int]) -> Any:
 
 
 class RunningState:
-    """A state while an action runs on it or a claim reads it."""
+    """A state while an action runs on it or a claim reads it; `load` gives it another state to stand for."""
 
-    def __init__(self, protocol: Protocol, scope: Scope, rest: tuple[Any, ...], *, writable: bool) -> None:
+    def __init__(self, shapes: Mapping[str, Shape], *, writable: bool) -> None:
         d = self.__dict__
-        d["_protocol"], d["_scope"], d["_rest"], d["_writable"] = protocol, scope, rest, writable
+        d["_shapes"], d["_writable"], d["_rest"], d["_changed"] = shapes, writable, (), {}
+        d["_scalars"] = [shape for shape in shapes.values() if not shape.variable.index]
+        d["_families"] = []
+        for shape in shapes.values():
+            if shape.variable.index:
+                family = (FamilyOfParts if shape.table is not None else FamilyOf)(shape, self)
+                d["_families"].append((family, shape.position))
+                d[shape.name] = family
+
+    def load(self, rest: tuple[Any, ...]) -> None:
+        """Stand for the state `rest`."""
+        d = self.__dict__
+        d["_rest"] = rest
+        for family, position in d["_families"]:
+            family.cells = rest[position]
+        for shape in d["_scalars"]:
+            value = rest[shape.position]
+            d[shape.name] = value if shape.table is None else shape.seen(value)
 
     def __getattr__(self, name: str) -> Any:
-        protocol: Protocol = self._protocol
-        variable = protocol.variables.get(name)
-        if variable is None:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            raise ModelError(
-                f"no state variable {name!r}", instead=did_you_mean(name, protocol.variables, "declare it")
-            )
-        value = self._rest[protocol.position(name)]
-        seen = (
-            FamilyOf(variable, list(value), self._scope) if variable.index else view(variable.domain, value)
-        )
-        self.__dict__[name] = seen
-        return seen
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _unknown(name, self._shapes)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        variable = self._protocol.variables.get(name)
-        if variable is None:
-            known = self._protocol.variables
-            raise ModelError(f"no state variable {name!r}", instead=did_you_mean(name, known, "declare it"))
-        if not self._writable:
-            raise ModelError(f"{name} written by a claim", instead="claims only read")
-        if variable.index:
-            if not isinstance(value, FamilyOf):
-                raise ModelError(
-                    f"the family {name} assigned as a whole",
-                    instead=f"use s.{name}[i] = …, .fill(…) or .update_where(…)",
-                )
-            mine = FamilyOf(variable, list(value.cells), self._scope)
-            mine.out_of_bounds = value.out_of_bounds
-            self.__dict__[name] = mine
+        d = self.__dict__
+        shape: Shape | None = d["_shapes"].get(name)
+        if shape is None:
+            raise _unknown(name, d["_shapes"])
+        if shape.variable.index:
+            d[name].become(value)
             return
-        self.__dict__[name] = view(variable.domain, raw(variable.domain, value, name))
+        if not d["_writable"]:
+            raise _written_by_a_claim(name)
+        if not (type(value) is shape.kind and value in shape.valid):
+            value = raw(shape.variable.domain, value, name)
+        d["_changed"][name] = value
+        d[name] = value if shape.table is None else shape.seen(value)
+
+    def __delattr__(self, name: str) -> None:
+        raise ModelError(f"{name} deleted", instead="a state variable always has a value; assign one")
 
     def undo(self, home: str) -> None:
         """Forget every write to variables of `home`."""
         d = self.__dict__
-        for name, variable in self._protocol.variables.items():
-            if variable.home == home and name in d:
-                del d[name]
+        for name in [n for n in d["_changed"] if d["_shapes"][n].variable.home == home]:
+            del d["_changed"][name]
+            self._restore(name)
+
+    def forget(self) -> None:
+        """Forget every write: stand for the state that was loaded."""
+        d = self.__dict__
+        d.pop("_late_refusal", None)
+        if d["_changed"]:
+            for name in d["_changed"]:
+                self._restore(name)
+            d["_changed"].clear()
+
+    def _restore(self, name: str) -> None:
+        d = self.__dict__
+        shape: Shape = d["_shapes"][name]
+        if shape.variable.index:
+            d[name].cells, d[name].out_of_bounds = d["_rest"][shape.position], False
+        else:
+            d[name] = shape.seen(d["_rest"][shape.position])
 
     def at_rest(self) -> tuple[Any, ...]:
         """The state as a tuple; raises Cut when a number has left the scope."""
-        rest = list(self._rest)
         d = self.__dict__
-        for place, (name, variable) in enumerate(self._protocol.variables.items()):
-            if name not in d:
-                continue
-            seen = d[name]
-            if variable.index:
-                if seen.out_of_bounds:
+        if not d["_changed"]:
+            return d["_rest"]  # type: ignore[no-any-return]
+        rest = list(d["_rest"])
+        for name, value in d["_changed"].items():
+            shape = d["_shapes"][name]
+            if shape.variable.index:
+                family = d[name]
+                if family.out_of_bounds:
                     raise Cut
-                rest[place] = tuple(seen.cells)
+                rest[shape.position] = tuple(family.cells)
+            elif not shape.fits(value):
+                raise Cut
             else:
-                value = raw(variable.domain, seen, name)
-                if not in_bounds(variable.domain, value, self._scope):
-                    raise Cut
-                rest[place] = value
+                rest[shape.position] = value
         return tuple(rest)
+
+
+def changed(state: RunningState, name: str) -> None:
+    """Note that a family is about to be written."""
+    d = state.__dict__
+    if not d["_writable"]:
+        raise _written_by_a_claim(name)
+    d["_changed"][name] = None
+
+
+def _written_by_a_claim(name: str) -> ModelError:
+    return ModelError(f"{name} written by a claim", instead="claims only read")
+
+
+def _unknown(name: str, known: Mapping[str, Any]) -> ModelError:
+    return ModelError(f"no state variable {name!r}", instead=did_you_mean(name, known, "declare it"))
+
+
+def shapes_of(protocol: Protocol, scope: Scope) -> dict[str, Shape]:
+    """The shapes of all variables of a protocol in a scope."""
+    return {v.name: Shape(v, scope, i) for i, v in enumerate(protocol.variables.values())}

@@ -9,8 +9,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType, TracebackType
 
-_HERE = str(Path(__file__).resolve().parent)
+_LANGUAGE = str(Path(__file__).resolve().parent / "_").removesuffix("_")
+_PROTOCOLS = str(Path(__file__).resolve().parent / "core" / "_").removesuffix("_")
+"""The built-in protocol lives below this package too; its lines are model text, not the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +31,25 @@ class Site:
 def caller_site() -> Site:
     """The innermost frame outside the language itself: the line that the author of a model wrote."""
     frame = sys._getframe(1)
-    while (
-        frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE) and not _is_model_text(frame)
-    ):
+    while frame.f_back is not None and not _is_model_text(frame):
         frame = frame.f_back
     return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
-def _is_model_text(frame: object) -> bool:
-    # The built-in protocol lives below this package too; its lines are model text, not the language.
-    return str(getattr(frame, "f_code").co_filename).startswith(str(Path(_HERE) / "core"))  # noqa: B009
+def raised_at(traceback: TracebackType | None) -> Site | None:
+    """The line of model text from which a guard or an error came, told from its traceback."""
+    found = None
+    while traceback is not None:
+        if _is_model_text(traceback.tb_frame):
+            code = traceback.tb_frame.f_code
+            found = Site(code.co_filename, traceback.tb_lineno, code.co_name)
+        traceback = traceback.tb_next
+    return found
+
+
+def _is_model_text(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return not name.startswith(_LANGUAGE) or name.startswith(_PROTOCOLS)
 
 
 class FencepostError(Exception):

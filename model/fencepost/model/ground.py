@@ -356,7 +356,7 @@ def ground_model(protocol: Protocol, scope: Scope) -> GroundModel:
         for arguments in grounder.indices(domains):
             for command in traced:
                 commands += _instance(grounder, action, command, arguments)
-        commands += _used_up(grounder, action, traced)
+        commands += _used_up(grounder, action)
     initial = initial_codes(grounder)
     return GroundModel(protocol, scope, grounder, tuple(grounder.cells.values()), initial, tuple(commands))
 
@@ -398,33 +398,45 @@ def _smallest_unused(grounder: Grounder, action: Action, arguments: tuple[int, .
             yield from (used[i].term for i in range(code))
 
 
-def _used_up(grounder: Grounder, action: Action, traced: tuple[Command, ...]) -> Iterator[GroundCommand]:
-    """Rules that count as cut what would happen if the scope had one more unused element."""
-    fresh = [i for i, (_, domain) in enumerate(action.parameters) if isinstance(domain, Fresh)]
-    if not fresh:
+def _used_up(grounder: Grounder, action: Action) -> Iterator[GroundCommand]:
+    """Rules that count as cut what would happen if there were one more element for each fresh parameter.
+
+    The action is read in the scope that has one more, with the cells of the new elements as they are in the beginning.
+    The rule's arguments name the first element in the place of the new one.
+    """
+    sorts = {domain.sort.name for _, domain in action.parameters if isinstance(domain, Fresh)}
+    if not sorts:
         return
-    others = tuple(
-        d for i, (_, d) in enumerate(action.parameters) if i not in fresh and not isinstance(d, Fresh)
-    )
-    gone = [cell.term for i in fresh for cell in grounder.used_cells(action.parameters[i][1])]
-    for codes in grounder.indices(others):
-        rest = iter(codes)
-        arguments = tuple(0 if i in fresh else next(rest) for i in range(len(action.parameters)))
-        guards: dict[t.Term, Command] = {}
-        for command in traced:
-            free = {command.parameters[i] for i in fresh}
-            values = {
-                p: t.constant(c, _leaf(p.domain))
-                for p, c in zip(command.parameters, arguments, strict=True)
-                if p not in free
-            }
-            kept = [c for c in command.guard if not free & set(t.variables_of([c]))]
-            guard = t.and_([*gone, *(grounder.boolean(c, values) for c in kept)])
-            if guard is not t.FALSE and command.outcome != "fault":
-                guards.setdefault(guard, command)
-        for guard, command in guards.items():
-            cut = Command(action, command.parameters, command.guard, "cut", {})
-            yield GroundCommand(action, arguments, "cut", guard, {}, (), cut)
+    sizes = {name: n + (name in sorts) for name, n in grounder.scope.sizes.items()}
+    larger = Grounder(grounder.protocol, grounder.scope.but(sizes=sizes))
+    first = {
+        larger.cells[name].term: t.constant(code, larger.cells[name].domain)
+        for name, code in initial_codes(larger).items()
+        if name not in grounder.cells
+    }
+    domains = [_sort_of(domain) for _, domain in action.parameters]
+    ends = [grounder.scope.limits(domain)[1] for domain in domains]
+    traced = trace_in(grounder.protocol, action, larger.scope)
+    for arguments in larger.indices(tuple(domains)):
+        new = [code > end for code, end in zip(arguments, ends, strict=True)]
+        fresh = [isinstance(domain, Fresh) for _, domain in action.parameters]
+        if not any(new) or any(n and not f for n, f in zip(new, fresh, strict=True)):
+            continue
+        instances = (
+            instance
+            for command in traced
+            if command.outcome != "fault"
+            for instance in _instance(larger, action, command, arguments)
+        )
+        guard = t.or_([t.substitute(instance.guard, first) for instance in instances])
+        if guard is not t.FALSE:
+            shown = tuple(0 if n else code for n, code in zip(new, arguments, strict=True))
+            cut = Command(action, traced[0].parameters, (), "cut", {})
+            yield GroundCommand(action, shown, "cut", guard, {}, (), cut)
+
+
+def _sort_of(domain: LeafDomain | Fresh) -> LeafDomain:
+    return domain.sort if isinstance(domain, Fresh) else domain
 
 
 def initial_codes(grounder: Grounder) -> dict[str, int]:

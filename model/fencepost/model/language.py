@@ -67,6 +67,9 @@ absent = Absent()
 class Reading(Protocol):
     """What a reading answers to the words of the language."""
 
+    evaluates: bool
+    """Whether values are Python's own, so that a helper can simply be called."""
+
     def truth(self, condition: object) -> bool: ...  # noqa: D102
     def quantify(self, op: str, domains: tuple[LeafDomain, ...], fn: Callable[..., Any]) -> Any: ...  # noqa: D102
     def extreme(self, op: str, domain: LeafDomain, fn: Callable[..., Any]) -> Any: ...  # noqa: D102
@@ -77,10 +80,14 @@ class Reading(Protocol):
     def elements(self, sort: Sort) -> Iterator[Element]: ...  # noqa: D102
     def switched(self, name: str) -> Any: ...  # noqa: D102
     def movable(self, state: State, actors: tuple[str, ...]) -> Any: ...  # noqa: D102
-    def guard_outside(self) -> str: ...  # noqa: D102
 
 
 _READINGS: list[Reading] = []
+
+
+push = _READINGS.append
+pop = _READINGS.pop
+"""The two halves of `reading`, for loops in which its cost counts."""
 
 
 @contextmanager
@@ -103,13 +110,15 @@ def _active(word: str) -> Reading:
 
 def _holds(condition: object, word: str) -> bool:
     if condition is True or condition is False:
-        return condition  # type: ignore[return-value]
+        return condition
     return _active(word).truth(condition)
 
 
 def when(condition: object) -> None:
     """The move can happen only if `condition` holds; otherwise there is no transition at all."""
-    if not _holds(condition, "when"):
+    if condition is True:
+        return
+    if condition is False or not _holds(condition, "when"):
         raise Disabled
 
 
@@ -118,7 +127,9 @@ def refuse_unless(condition: object, code: str) -> None:
 
     A refusal is a transition: every write to the operation's home is undone, and the answer is handed on.
     """
-    if not _holds(condition, "refuse_unless"):
+    if condition is True:
+        return
+    if condition is False or not _holds(condition, "refuse_unless"):
         raise Refused(code)
 
 
@@ -183,7 +194,7 @@ def switched(name: str) -> Any:
 
 
 def can_move(state: State, *actors: str) -> Any:
-    """Whether an action by one of `actors` is possible here that is accepted and changes something (for L3)."""
+    """Whether an action by one of `actors` is possible here that changes something (for L3); a refusal may, too."""
     return _active("can_move").movable(state, actors)
 
 
@@ -200,7 +211,11 @@ def build_record(record: Record, values: dict[str, Any]) -> Any:
             f"{record.name}(…) given {sorted(values)}",
             instead=f"give exactly the fields {list(record.fields)}",
         )
-    return _active(record.name).record(record, values)
+    if _READINGS:
+        return _READINGS[-1].record(record, values)
+    from fencepost.model.concrete import record_of  # noqa: PLC0415
+
+    return record_of(record, values)  # a constant, such as the first value of a variable
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -210,9 +225,9 @@ def derived(fn: F) -> F:
     """Mark a helper that computes one value from a state: it is traced on its own and folded to one term."""
 
     @functools.wraps(fn)
-    def folded(*args: Any) -> Any:
-        if not _READINGS:
-            return fn(*args)
-        return _READINGS[-1].fold(lambda: fn(*args))
+    def folded(*args: Any, **named: Any) -> Any:
+        if not _READINGS or _READINGS[-1].evaluates:
+            return fn(*args, **named)
+        return _READINGS[-1].fold(lambda: fn(*args, **named))
 
     return folded  # type: ignore[return-value]

@@ -7,148 +7,67 @@ the model would silently mean something else. Each finding names the user's line
 from __future__ import annotations
 
 import ast
-import dis
+import copy
+import functools
 import inspect
-import textwrap
+import linecache
+import weakref
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
 from fencepost.model.errors import ModelError, Site
+from fencepost.model.outside import Outside, attributes_outside, names_outside, reason_against
 
-_CALLS = {
-    "isinstance": "compare with == or ask x.present",
-    "issubclass": "compare with == or ask x.present",
-    "type": "compare with == or ask x.present",
-    "id": "compare with ==",
-    "hash": "compare with ==",
-    "len": "use count(domain, lambda x: …)",
-    "sum": "use count(domain, lambda x: …)",
-    "sorted": "use lowest, highest, or compare pairwise with every(…)",
-    "min": "use lowest(domain, …) or ite(a < b, a, b)",
-    "max": "use highest(domain, …) or ite(a < b, b, a)",
-    "int": "use the value itself",
-    "bool": "use the value itself",
-    "str": "use the value itself",
-    "repr": "use the value itself",
-    "format": "use the value itself",
-    "set": "use a boolean family: s.used[x]",
-    "dict": "use a family: s.value[x]",
-    "getattr": "write s.name",
-    "setattr": "write s.name = …",
-    "print": "run the model with `fencepost simulate` to look at states",
-    "open": "a model reads nothing but its state",
-    "input": "a model reads nothing but its state",
-    "eval": "write the expression itself",
-    "exec": "write the statement itself",
-    "globals": "give the value as a constant",
-    "vars": "name the variables one by one",
-}
-_MODULES = {"time", "random", "datetime", "uuid", "secrets", "os", "sys"}
-_CHECKED: dict[Any, None] = {}
-_BROAD = {"Exception", "BaseException"}
+_CHECKED: weakref.WeakSet[FunctionType] = weakref.WeakSet()
+_NODES: dict[str, tuple[list[str], dict[tuple[int, str], list[ast.AST]]]] = {}
+"""For each file its lines, and its functions by first line and name."""
+
+Finding = tuple[ast.AST, str, str]
 
 
 def check_function(function: Callable[..., Any]) -> None:
     """Raise ModelError at the first thing in `function`, or in a helper it calls, that no reading could see."""
-    function = inspect.unwrap(function)
-    if not isinstance(function, FunctionType) or function.__code__ in _CHECKED:
+    plain = inspect.unwrap(function)
+    plain = getattr(plain, "__func__", plain)
+    if not isinstance(plain, FunctionType) or plain in _CHECKED:
         return
-    _CHECKED[function.__code__] = None
+    _CHECKED.add(plain)
     try:
-        _check(function)
+        _check(plain)
     except ModelError:
-        del _CHECKED[function.__code__]
+        _CHECKED.discard(plain)
         raise
 
 
 def mark_checked(function: FunctionType) -> None:
     """Take a function as checked: it was made from the text of one that is."""
-    _CHECKED[function.__code__] = None
+    _CHECKED.add(function)
 
 
 def function_tree(function: Callable[..., Any]) -> tuple[ast.AST, int]:
     """The syntax tree of a function's own source, and by how much its line numbers must be raised."""
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError) as error:
-        code = function.__code__
-        raise ModelError(
-            f"the source of {function.__name__} cannot be read ({error})",
-            instead="define it in a file, not in an interactive session",
-            site=Site(code.co_filename, code.co_firstlineno, function.__name__),
-        ) from error
-    text = textwrap.dedent("".join(lines))
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        tree = ast.parse(f"(\n{text.strip().rstrip(',')}\n)")  # a lambda that stands inside a call
-        first -= 1
-    return tree, first - 1
-
-
-def _check(function: FunctionType) -> None:
-    _check_outside_names(function)
-    if function.__name__ == "<lambda>":
-        return  # its text stands inside the function that is checked
-    tree, shift = function_tree(function)
-    for node, what, instead in _findings(tree):
-        line = getattr(node, "lineno", 1) + shift
-        raise ModelError(
-            what, instead=instead, site=Site(function.__code__.co_filename, line, function.__name__)
-        )
-    for helper in helpers_of(function):
-        check_function(helper)
-
-
-def _site(function: FunctionType) -> Site:
-    return Site(function.__code__.co_filename, function.__code__.co_firstlineno, function.__name__)
-
-
-def _outside(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Every global and closure name that the function (or code nested in it) uses, with its value."""
-    codes = [function.__code__]
-    names: dict[str, None] = {}
-    while codes:
-        code = codes.pop()
-        loads = (i for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL")
-        names.update((i.argval, None) for i in loads)  # attribute names are not globals
-        codes.extend(c for c in code.co_consts if inspect.iscode(c))
-    for name in names:
-        if name in function.__globals__:
-            yield name, function.__globals__[name]
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:
-            continue
-
-
-def _check_outside_names(function: FunctionType) -> None:
-    for name, value in _outside(function):
-        if isinstance(value, (list, dict, set, bytearray)):
-            raise ModelError(
-                f"{function.__name__} reads the mutable {type(value).__name__} {name!r} from outside",
-                instead="make it a tuple or frozenset, or a state variable: readings happen at different times",
-                site=_site(function),
-            )
-        if inspect.ismodule(value) and value.__name__.split(".")[0] in _MODULES:
-            raise ModelError(
-                f"{function.__name__} uses the module {value.__name__}",
-                instead="a model reads nothing but its state; make the choice a parameter of the action",
-                site=_site(function),
-            )
-    for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-        if isinstance(default, (list, dict, set)):
-            raise ModelError("a mutable default argument", instead="use a tuple", site=_site(function))
+    shift = function.__code__.co_firstlineno - 1
+    node = copy.deepcopy(_definition(function))
+    ast.increment_lineno(node, -shift)
+    statement = node if isinstance(node, ast.stmt) else ast.copy_location(ast.Expr(node), node)  # type: ignore[arg-type]
+    return ast.Module([statement], []), shift
 
 
 def helpers_of(function: FunctionType) -> Iterator[Callable[..., Any]]:
     """The functions, not the language's own, that a function names."""
-    for _, value in _outside(function):
-        helper = inspect.unwrap(value) if callable(value) else value
-        if isinstance(helper, FunctionType) and not _is_language(helper):
-            yield helper
+    for outside in names_outside(function):
+        yield from _helper(outside)
+
+
+def _helper(outside: Outside) -> Iterator[FunctionType]:
+    value = outside.value
+    while isinstance(value, functools.partial):
+        value = value.func
+    value = inspect.unwrap(value) if callable(value) else value
+    value = getattr(value, "__func__", value)
+    if isinstance(value, FunctionType) and not _is_language(value):
+        yield value
 
 
 def _is_language(function: FunctionType) -> bool:
@@ -156,74 +75,174 @@ def _is_language(function: FunctionType) -> bool:
     return module.startswith("fencepost.model.") and not module.startswith("fencepost.model.core")
 
 
-def _findings(tree: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
+def _definition(function: Callable[..., Any]) -> ast.AST:
+    """The function's place in the tree of its file, found by its first line, and for lambdas also its columns."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, getattr(function, "__globals__", None))
+    known = _NODES.get(code.co_filename)
+    if known is None or known[0] is not lines:
+        known = _NODES[code.co_filename] = (lines, _functions("".join(lines)))
+    found = known[1].get((code.co_firstlineno, code.co_name), [])
+    if len(found) > 1:
+        inside = {(line, column) for line, _, column, _ in code.co_positions()}
+        found = [node for node in found if _spans(node, inside)] or found
+    if not found:
+        raise ModelError(
+            f"the source of {function.__name__} cannot be read",
+            instead="define it in a file, not in an interactive session, and run the file as it is now",
+            site=Site(code.co_filename, code.co_firstlineno, function.__name__),
+        )
+    return found[0]
+
+
+def _functions(text: str) -> dict[tuple[int, str], list[ast.AST]]:
+    found: dict[tuple[int, str], list[ast.AST]] = {}
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return found
     for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            # A function made anew from this text may have no decorators.
+            for line in {node.lineno, *(d.lineno for d in node.decorator_list[:1])}:
+                found.setdefault((line, node.name), []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault((node.lineno, "<lambda>"), []).append(node)
+    return found
+
+
+def _spans(node: ast.AST, places: set[tuple[int | None, int | None]]) -> bool:
+    """Whether the code of a lambda came from its body."""
+    body = getattr(node, "body", node)
+    return isinstance(body, ast.expr) and (body.lineno, body.col_offset) in places
+
+
+def _check(function: FunctionType) -> None:
+    definition = _definition(function)
+    name, file = function.__name__, function.__code__.co_filename
+    found = sorted(_findings(definition), key=lambda f: (f[0].lineno, f[0].col_offset))  # type: ignore[attr-defined]
+    for node, what, instead in found:
+        raise ModelError(what, instead=instead, site=Site(file, node.lineno, name))  # type: ignore[attr-defined]
+    outside = [*names_outside(function), *attributes_outside(function, definition)]
+    for item in outside:
+        against = reason_against(item.name, item.value)
+        if against is not None:
+            what, instead = against
+            raise ModelError(what.replace("…", name), instead=instead, site=Site(file, item.line, name))
+    _check_defaults(function, definition)
+    for item in outside:
+        for helper in _helper(item):
+            check_function(helper)
+
+
+def _check_defaults(function: FunctionType, definition: ast.AST) -> None:
+    arguments: ast.arguments = definition.args  # type: ignore[attr-defined]
+    values = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    nodes = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
+    for node, value in zip(nodes, values, strict=False):
+        if isinstance(value, (list, dict, set, bytearray)):
+            site = Site(function.__code__.co_filename, node.lineno, function.__name__)
+            raise ModelError("a mutable default argument", instead="use a tuple", site=site)
+
+
+def _findings(definition: ast.AST) -> Iterator[Finding]:
+    """What is wrong in a function's body; its decorators and annotations are no part of the model."""
+    body = definition.body  # type: ignore[attr-defined]
+    nodes: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    while nodes:
+        node = nodes.pop()
         yield from _finding(node)
+        for name, value in ast.iter_fields(node):
+            if name not in ("annotation", "returns", "decorator_list"):
+                nodes += [
+                    x for x in (value if isinstance(value, list) else [value]) if isinstance(x, ast.AST)
+                ]
 
 
-def _finding(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:  # noqa: C901, PLR0912
-    if isinstance(node, ast.Compare):
-        for operator, right in zip(node.ops, node.comparators, strict=True):
-            if isinstance(operator, (ast.Is, ast.IsNot)):
-                none = isinstance(right, ast.Constant) and right.value is None
-                what = (
-                    "`is None` cannot be seen by the readings"
-                    if none
-                    else "`is` cannot be seen by the readings"
-                )
-                yield node, what, "ask x.present" if none else "compare with =="
-            elif isinstance(right, ast.Constant) and right.value is None:
-                yield node, "a comparison with None", "ask x.present"
-    elif isinstance(node, (ast.MatchSingleton, ast.MatchClass)):
-        yield (
-            node,
-            "`case None`, `case True` or a class pattern tests by identity or type",
-            "ask x.present or use ==",
-        )
-    elif isinstance(node, (ast.While, ast.AsyncFor)):
-        yield (
-            node,
-            "a `while` on state has no bound that the readings could see",
-            "one step of the loop is one action",
-        )
-    elif isinstance(node, ast.Try):
-        if node.finalbody:
+_STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
+    ast.While: (
+        "a `while` on state has no bound that the readings could see",
+        "one step of the loop is one action",
+    ),
+    ast.With: ("`with` runs code when a guard ends the action", "remove it"),
+    ast.Global: ("`global` makes hidden state", "declare a state variable"),
+    ast.Nonlocal: ("`nonlocal` makes hidden state", "declare a state variable"),
+    ast.NamedExpr: ("`:=` inside a condition hides an effect", "assign on a line of its own"),
+    ast.JoinedStr: ("an f-string of state cannot be read", "use the value itself"),
+    ast.Assert: (
+        "an `assert` is not part of any reading",
+        "write when(…) or refuse_unless(…), or make it a claim",
+    ),
+    ast.Raise: ("a `raise` is not part of any reading", "end the action with when(…) or refuse_unless(…)"),
+    ast.Delete: ("a `del` is not part of any reading", "assign a value; a state variable always has one"),
+    ast.Import: ("an import inside a model hides what it uses", "import at the top of the file"),
+    ast.ImportFrom: ("an import inside a model hides what it uses", "import at the top of the file"),
+    ast.ClassDef: ("a class inside a model", "use a Record or an Enumeration"),
+    ast.MatchSingleton: (
+        "`case None`, `case True` and `case False` test by identity",
+        "ask x.present, or use ==",
+    ),
+    ast.MatchClass: ("a class pattern tests by type", "ask x.present, or compare with =="),
+    ast.MatchMapping: ("a mapping pattern tests by type", "compare the cells with =="),
+    **dict.fromkeys(
+        (ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith),
+        ("an action is one atomic step: no await and no yield", "make each part an action of its own"),
+    ),
+}
+
+
+def _finding(node: ast.AST) -> Iterator[Finding]:
+    known = _STATEMENTS.get(type(node))
+    if known is not None:
+        yield node, *known
+    elif isinstance(node, ast.Compare):
+        yield from _comparison(node)
+    elif isinstance(node, (ast.Try, ast.TryStar)):
+        yield from _try(node)
+    elif isinstance(node, (ast.BinOp, ast.AugAssign)):
+        if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+            yield node, "a bitwise operator between conditions", "write `and`, `or`, !="
+    elif isinstance(node, ast.UnaryOp):
+        if isinstance(node.op, ast.Invert):
+            yield node, "`~` is no negation in Python", "write `not`"
+    elif isinstance(node, ast.Subscript):
+        if isinstance(node.slice, ast.Slice):
+            yield node, "a slice of state", "name the cells, or use update_where"
+    elif isinstance(node, ast.Match):
+        yield from _sequence_patterns(node)
+
+
+def _comparison(node: ast.Compare) -> Iterator[Finding]:
+    operands = [node.left, *node.comparators]
+    for operator, left, right in zip(node.ops, operands[:-1], operands[1:], strict=True):
+        none = any(isinstance(x, ast.Constant) and x.value is None for x in (left, right))
+        if isinstance(operator, (ast.Is, ast.IsNot)):
+            what = "`is None`" if none else "`is`"
             yield (
-                node,
-                "`finally` runs although a guard ended the action",
-                "write the effect after the guards",
+                right,
+                f"{what} cannot be seen by the readings",
+                "ask x.present" if none else "compare with ==",
             )
-        for handler in node.handlers:
-            names = (
-                [n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)]
-                if handler.type
-                else ["everything"]
-            )
-            if handler.type is None or set(names) & _BROAD:
-                yield (
-                    handler,
-                    "an `except` that swallows guards or errors of the model",
-                    "remove it: guards are no errors",
-                )
-    elif isinstance(node, (ast.Global, ast.Nonlocal)):
-        yield node, f"`{type(node).__name__.lower()}` makes hidden state", "declare a state variable"
-    elif isinstance(node, ast.JoinedStr):
-        yield node, "an f-string of state cannot be read", "use the value itself"
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
-        yield node, f"{node.func.id}() cannot be seen by the readings", _CALLS[node.func.id]
-    elif isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFunctionDef)):
+        elif none:
+            yield right, "a comparison with None", "ask x.present"
+
+
+def _try(node: ast.Try | ast.TryStar) -> Iterator[Finding]:
+    if node.finalbody:
+        yield node, "`finally` runs although a guard ended the action", "write the effect after the guards"
+    for handler in node.handlers:
         yield (
-            node,
-            "an action is one atomic step: no await and no yield",
-            "make each part an action of its own",
+            handler,
+            "an `except` swallows errors of the model, or guards",
+            "remove it: guards are no errors",
         )
-    elif isinstance(node, ast.NamedExpr):
-        yield node, "`:=` inside a condition hides an effect", "assign on a line of its own"
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
-        yield node, "`with` runs code when a guard ends the action", "remove it"
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-        yield node, "a bitwise operator between conditions", "write `and`, `or`, !="
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        yield node, "`~` is no negation in Python", "write `not`"
-    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-        yield node, "a slice of state", "name the cells, or use update_where"
+
+
+def _sequence_patterns(node: ast.Match) -> Iterator[Finding]:
+    """A pattern for a sequence never fits a state value; over a tuple that is written out it only takes it apart."""
+    for case in node.cases:
+        for pattern in ast.walk(case.pattern):
+            own = pattern is case.pattern and isinstance(node.subject, ast.Tuple)
+            if isinstance(pattern, ast.MatchSequence) and not own:
+                yield pattern, "a sequence pattern tests by type", "compare with =="

@@ -54,6 +54,9 @@ class Fresh:
 
 ParameterDomain = LeafDomain | Fresh
 
+_TAKEN = {"undo", "leaves", "fits", "at_rest", "load", "forget"}
+"""What the classes of states call their own methods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -148,7 +151,7 @@ class Protocol:
         """Declare a state variable. `initially` is the value of every cell."""
         if name in self.variables:
             raise ModelError(f"variable {name!r} declared twice", instead="one line per variable")
-        if not name.isidentifier() or name.startswith("_"):
+        if not name.isidentifier() or name.startswith("_") or name in _TAKEN:
             raise ModelError(f"{name!r} cannot be a variable's name", instead="use lower_case_words")
         index: tuple[LeafDomain, ...] = ()
         of: Domain

@@ -6,48 +6,51 @@ debugging use it.
 
 from __future__ import annotations
 
+import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from fencepost.model import language
 from fencepost.model.concrete import (
-    RecordOf,
+    Maybe,
     RunningState,
+    all_values,
     code_of,
     from_codes,
     leaf_codes,
-    places,
     raw,
+    record_of,
+    shapes_of,
     values_of,
 )
 from fencepost.model.domains import Element, LeafDomain, Record, Sort
-from fencepost.model.errors import ModelError
+from fencepost.model.errors import ModelError, raised_at
 from fencepost.model.ground import check_scope, label_of, show_code
-from fencepost.model.language import Cut, Disabled, Fault, Refused, reading
+from fencepost.model.language import Cut, Disabled, Fault, GuardSignal, Refused, absent
 from fencepost.model.lint import check_function
 from fencepost.model.protocol import Action, Fresh, Protocol, Scope, did_you_mean
-from fencepost.model.trace import is_used, perform
+from fencepost.model.trace import perform, refused_outside, site_of
 
 Rest = tuple[Any, ...]
 """A state in rest: one value per variable, families as tuples."""
 
+Arguments = tuple[Any, ...]
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+
+class Transition(NamedTuple):
     """One step of a run: what was done, how it ended, and the state it led to."""
 
     action: Action
-    arguments: tuple[Any, ...]
+    arguments: Arguments
     outcome: str
     state: Rest
 
     @property
     def codes(self) -> tuple[int, ...]:
         """The codes of the arguments."""
-        return tuple(
-            _argument_code(d, a) for (_, d), a in zip(self.action.parameters, self.arguments, strict=True)
-        )
+        return _codes(self.action, self.arguments)
 
     @property
     def label(self) -> str:
@@ -69,12 +72,45 @@ class StepFacts:
     refused: bool
 
 
-def _argument_code(domain: LeafDomain | Fresh, value: Any) -> int:
-    return code_of(domain.sort if isinstance(domain, Fresh) else domain, value)
+def _codes(action: Action, arguments: Arguments) -> tuple[int, ...]:
+    return tuple(
+        code_of(_sort_of(domain), value)
+        for (_, domain), value in zip(action.parameters, arguments, strict=True)
+    )
+
+
+def _sort_of(domain: LeafDomain | Fresh) -> LeafDomain:
+    return domain.sort if isinstance(domain, Fresh) else domain
+
+
+class _Plan(NamedTuple):
+    """One action and what it can be tried with. `fresh` are the places of parameters that name unused elements."""
+
+    action: Action
+    options: list[Arguments]
+    fresh: tuple[int, ...] = ()
+    by_fresh: Mapping[Arguments, list[Arguments]] = {}
+
+
+class _Beyond(NamedTuple):
+    """The same protocol with one more element to name, and where each of its cells has its value from."""
+
+    runner: Runner
+    sources: list[list[int | None] | None]
+    initial: Rest
+
+    def state(self, rest: Rest) -> Rest:
+        """A state with the cells of the new elements as they were in the beginning."""
+        return tuple(
+            value if places is None else tuple(first[0] if p is None else value[p] for p in places)
+            for value, places, first in zip(rest, self.sources, self.initial, strict=True)
+        )
 
 
 class Runner:
     """A protocol in a scope, to be run. Answers the words of the language with Python values."""
+
+    evaluates = True
 
     def __init__(self, protocol: Protocol, scope: Scope) -> None:
         check_scope(protocol, scope)
@@ -84,100 +120,100 @@ class Runner:
                 check_function(action.answered)
         self.protocol = protocol
         self.scope = scope
-        self._choices: list[tuple[Action, list[tuple[Any, ...]]]] = []
-        for action in protocol.actions.values():
-            if action.switch is None or action.switch in scope.switches:
-                ranges = [
-                    values_of(d.sort if isinstance(d, Fresh) else d, scope) for _, d in action.parameters
-                ]
-                self._choices.append((action, list(itertools.product(*ranges))))
+        self._shapes = shapes_of(protocol, scope)
+        self._plans = [
+            self._plan(action)
+            for action in protocol.actions.values()
+            if action.switch is None or action.switch in scope.switches
+        ]
+        self._idle: list[RunningState] = []
+        self._readers = [RunningState(self._shapes, writable=False) for _ in range(2)]
+        self._checked: set[Callable[..., Any]] = set()
+        self._combinations: dict[tuple[int, ...], tuple[tuple[LeafDomain, ...], list[Arguments]]] = {}
+        self._beyond: dict[str, _Beyond] = {}
+        self._cells = [list(self._cell_names(name)) for name in self._shapes]
+
+    def _plan(self, action: Action) -> _Plan:
+        ranges = [values_of(_sort_of(d), self.scope) for _, d in action.parameters]
+        options = list(itertools.product(*ranges))
+        fresh = tuple(i for i, (_, d) in enumerate(action.parameters) if isinstance(d, Fresh))
+        by_fresh: dict[Arguments, list[Arguments]] = {}
+        for values in options:
+            by_fresh.setdefault(tuple(values[i] for i in fresh), []).append(values)
+        return _Plan(action, options, fresh, by_fresh)
 
     # -- states
 
     def initial(self) -> Rest:
         """The first state."""
-        with reading(self):
-            made = []
-            for variable in self.protocol.variables.values():
-                value = raw(variable.domain, variable.initially, variable.name)
-                made.append((value,) * len(places(variable, self.scope)) if variable.index else value)
-            return tuple(made)
+        made = []
+        for variable, shape in zip(self.protocol.variables.values(), self._shapes.values(), strict=True):
+            value = raw(variable.domain, variable.initially, variable.name)
+            made.append((value,) * len(shape.index) if variable.index else value)
+        return tuple(made)
+
+    def _cell_names(self, name: str) -> Iterator[list[str]]:
+        """The names of the leaves of each cell of a variable, as the other finite readings name them."""
+        variable = self.protocol.variables[name]
+        suffixes = [suffix for suffix, _ in variable.domain.leaves()]
+        for index in self._shapes[name].index:
+            shown = [show_code(d, code_of(d, i)) for d, i in zip(variable.index, index, strict=True)]
+            place = f"[{','.join(shown)}]" if index else ""
+            yield [f"{name}{place}{suffix}" for suffix in suffixes]
 
     def codes(self, state: Rest) -> dict[str, int]:
         """A state as codes of cells, the names and codes of the compiled reading."""
         found: dict[str, int] = {}
-        for variable, value in zip(self.protocol.variables.values(), state, strict=True):
-            suffixes = [s for s, _ in variable.domain.leaves()]
-            rows = zip(places(variable, self.scope), value, strict=True) if variable.index else [((), value)]
-            for index, cell in rows:
-                shown = [show_code(d, code_of(d, i)) for d, i in zip(variable.index, index, strict=True)]
-                place = f"[{','.join(shown)}]" if index else ""
-                for suffix, code in zip(suffixes, leaf_codes(variable.domain, cell), strict=True):
-                    found[f"{variable.name}{place}{suffix}"] = code
+        for variable, names, value in zip(self.protocol.variables.values(), self._cells, state, strict=True):
+            for leaves, cell in zip(names, value if variable.index else (value,), strict=True):
+                found.update(zip(leaves, leaf_codes(variable.domain, cell), strict=True))
         return found
 
     def from_codes(self, codes: Mapping[str, int]) -> Rest:
         """The state whose cells have these codes."""
         made: list[Any] = []
-        for variable in self.protocol.variables.values():
-            suffixes = [s for s, _ in variable.domain.leaves()]
-            cells = []
-            for index in places(variable, self.scope) if variable.index else [()]:
-                shown = [show_code(d, code_of(d, i)) for d, i in zip(variable.index, index, strict=True)]
-                place = f"[{','.join(shown)}]" if index else ""
-                cells.append(
-                    from_codes(variable.domain, [codes[f"{variable.name}{place}{s}"] for s in suffixes])
-                )
+        for variable, names in zip(self.protocol.variables.values(), self._cells, strict=True):
+            cells = [from_codes(variable.domain, [codes[leaf] for leaf in leaves]) for leaves in names]
             made.append(tuple(cells) if variable.index else cells[0])
         return tuple(made)
 
     # -- transitions
 
-    def choices(self) -> Iterator[tuple[Action, tuple[Any, ...]]]:
+    def choices(self) -> Iterator[tuple[Action, Arguments]]:
         """Every action with every combination of arguments, in the order of the model."""
-        for action, arguments in self._choices:
-            for values in arguments:
-                yield action, values
+        for plan in self._plans:
+            for values in plan.options:
+                yield plan.action, values
 
-    def attempt(self, state: Rest, action: Action, arguments: tuple[Any, ...]) -> Transition | str:
+    def attempt(self, state: Rest, action: Action, arguments: Arguments) -> Transition | str:
         """One action tried on a state: the transition, or ``"disabled"`` or ``"cut"``. A fault raises ModelError."""
-        running = RunningState(self.protocol, self.scope, state, writable=True)
-        try:
-            with reading(self):
-                if any(isinstance(d, Fresh) for _, d in action.parameters) and not self._is_fresh(
-                    running, action, arguments
-                ):
-                    return "disabled"
-                outcome = perform(running, action, arguments, self.protocol.answers)
-            return Transition(action, arguments, outcome, running.at_rest())
-        except Disabled:
-            return "disabled"
-        except Cut:
-            return "cut"
-        except Fault as fault:
-            raise fault.error from None
-        except Refused as refusal:
-            raise ModelError(
-                f"{action.name} is no operation but is refused ({refusal.code})",
-                instead="use `when`, or declare it with protocol.operation(…)",
-                site=action.site,
-            ) from None
-
-    def _is_fresh(self, state: Any, action: Action, arguments: tuple[Any, ...]) -> bool:
-        """Whether each fresh parameter names the smallest unused element."""
-        for (_, domain), value in zip(action.parameters, arguments, strict=True):
-            if isinstance(domain, Fresh):
-                unused = [e for e in values_of(domain.sort, self.scope) if not is_used(state, domain, e)]
-                if not unused or unused[0] is not value:
-                    return False
-        return True
+        plan = next((p for p in self._plans if p.action is action), None) or self._plan(action)
+        if plan.fresh:
+            unused = self._unused(state, plan)
+            if None in unused:
+                return "cut" if arguments in self._cut_beyond(state, plan) else "disabled"
+            if unused != tuple(arguments[i] for i in plan.fresh):
+                return "disabled"
+        cuts: list[tuple[Action, Arguments]] = []
+        made = self._checked_explore(state, [_Plan(action, [arguments])], cuts)
+        return made[0] if made else "cut" if cuts else "disabled"
 
     def transitions(self, state: Rest) -> Iterator[Transition]:
         """Every transition from a state."""
-        for action, arguments in self.choices():
-            made = self.attempt(state, action, arguments)
-            if isinstance(made, Transition):
-                yield made
+        return iter(self._checked_explore(state, self._plans, []))
+
+    def cuts(self, state: Rest) -> Iterator[tuple[Action, Arguments]]:
+        """Every action, with arguments, that would leave the bounds of the scope.
+
+        That no unused element is left is such a bound: the move is cut if it were possible with one more. The
+        arguments then name the first element in its place.
+        """
+        found: list[tuple[Action, Arguments]] = []
+        self._checked_explore(state, self._plans, found)
+        for plan in self._plans:
+            if plan.fresh and None in self._unused(state, plan):
+                found += [(plan.action, values) for values in self._cut_beyond(state, plan)]
+        return iter(found)
 
     def step(self, state: Rest, action: str, codes: tuple[int, ...]) -> Transition | str:
         """The transition of an action by name and argument codes."""
@@ -187,39 +223,153 @@ class Runner:
                 f"no action {action!r}", instead=did_you_mean(action, self.protocol.actions, "none")
             )
         for candidate, arguments in self.choices():
-            if candidate is found and Transition(found, arguments, "", ()).codes == codes:
+            if candidate is found and _codes(found, arguments) == codes:
                 return self.attempt(state, found, arguments)
         return "disabled"
+
+    def _checked_explore(
+        self, state: Rest, plans: Iterable[_Plan], cuts: list[tuple[Action, Arguments]]
+    ) -> list[Transition]:
+        try:
+            return self._explore(state, plans, cuts)
+        except Fault as fault:
+            raise fault.error from None
+
+    def _explore(
+        self, state: Rest, plans: Iterable[_Plan], cuts: list[tuple[Action, Arguments]]
+    ) -> list[Transition]:
+        """The transitions of some actions; what is cut is added to `cuts`. A fault ends it as a signal."""
+        found: list[Transition] = []
+        running = self._idle.pop() if self._idle else RunningState(self._shapes, writable=True)
+        language.push(self)
+        try:
+            if running.__dict__["_rest"] is not state:
+                running.load(state)
+            for plan in plans:
+                options = plan.options
+                if plan.fresh:
+                    options = plan.by_fresh.get(self._unused(state, plan), [])
+                self._try(running, plan.action, options, found, cuts)
+        finally:
+            language.pop()
+            running.forget()
+            self._idle.append(running)
+        return found
+
+    def _try(
+        self,
+        running: RunningState,
+        action: Action,
+        options: list[Arguments],
+        found: list[Transition],
+        cuts: list[tuple[Action, Arguments]],
+    ) -> None:
+        function, answers, plain = action.function, self.protocol.answers, not action.is_operation
+        written = running.__dict__["_changed"]
+        outcome = "done"
+        for arguments in options:
+            try:
+                if plain:
+                    function(running, *arguments)
+                else:
+                    outcome = perform(running, action, arguments, answers)
+                found.append(Transition(action, arguments, outcome, running.at_rest()))
+            except Disabled:
+                if not written and plain:
+                    continue
+            except Cut:
+                cuts.append((action, arguments))
+            except Refused as refusal:
+                raise refused_outside(action, refusal) from None
+            running.forget()
+
+    def _unused(self, state: Rest, plan: _Plan) -> Arguments:
+        """The smallest unused element for each fresh parameter, None where there is none left."""
+        return tuple(self._first_unused(state, plan.action.parameters[i][1]) for i in plan.fresh)
+
+    def _first_unused(self, state: Rest, domain: Any) -> Element | None:
+        for number, used in enumerate(state[self.protocol.position(domain.used)]):
+            if used is False or used is absent:
+                return domain.sort.element(number)  # type: ignore[no-any-return]
+        return None
+
+    def _cut_beyond(self, state: Rest, plan: _Plan) -> list[Arguments]:
+        """With which arguments an action would be possible if there were one more element that it could name."""
+        beyond = self._beyond.get(plan.action.name)
+        if beyond is None:
+            beyond = self._beyond[plan.action.name] = self._with_one_more(plan)
+        larger = beyond.state(state)
+        unused = self._unused(state, plan)
+        named = dict(zip(plan.fresh, beyond.runner._unused(larger, plan), strict=True))
+        shown = (e or plan.options[0][i] for i, e in zip(plan.fresh, unused, strict=True))
+        found = []
+        for values in plan.by_fresh[tuple(shown)]:
+            arguments = tuple(named.get(i, value) for i, value in enumerate(values))
+            cuts: list[tuple[Action, Arguments]] = []
+            try:
+                made = beyond.runner._explore(larger, [_Plan(plan.action, [arguments])], cuts)
+            except Fault:
+                continue  # the larger scope would report it, this one cannot
+            if made or cuts:
+                found.append(values)
+        return found
+
+    def _with_one_more(self, plan: _Plan) -> _Beyond:
+        sorts = {_sort_of(plan.action.parameters[i][1]) for i in plan.fresh}
+        sizes = {name: n + (name in {s.name for s in sorts}) for name, n in self.scope.sizes.items()}
+        runner = Runner(self.protocol, self.scope.but(sizes=sizes))
+        sources: list[list[int | None] | None] = []
+        for mine, theirs in zip(self._shapes.values(), runner._shapes.values(), strict=True):
+            places = {index: n for n, index in enumerate(mine.index)}
+            same = len(mine.index) == len(theirs.index)
+            sources.append(None if same else [places.get(index) for index in theirs.index])
+        return _Beyond(runner, sources, runner.initial())
 
     # -- claims
 
     def holds(self, function: Callable[..., Any], state: Rest) -> bool:
         """Whether a claim over one state is true there."""
-        return self._truth(function, self._reader(state))
+        return self._truth(function, self._reader(0, state))
 
     def holds_step(self, function: Callable[..., Any], before: Rest, transition: Transition) -> bool:
         """Whether a claim over steps is true of a transition."""
-        states = (self._reader(before), self._reader(transition.state))
+        states = (self._reader(0, before), self._reader(1, transition.state))
         facts = StepFacts(transition.action.name, transition.outcome, transition.refused)
-        return self._truth(function, *(*states, facts)[: function.__code__.co_argcount])
+        return self._truth(function, *(*states, facts)[: inspect.unwrap(function).__code__.co_argcount])
 
-    def _reader(self, state: Rest) -> RunningState:
-        return RunningState(self.protocol, self.scope, state, writable=False)
+    def _reader(self, number: int, state: Rest) -> RunningState:
+        reader = self._readers[number]
+        if reader.__dict__["_rest"] is not state:
+            reader.load(state)
+        return reader
 
     def _truth(self, function: Callable[..., Any], *arguments: Any) -> bool:
-        check_function(function)
+        if function not in self._checked:
+            check_function(function)
+            self._checked.add(function)
+        language.push(self)
         try:
-            with reading(self):
-                result = function(*arguments)
+            result = function(*arguments)
         except Fault as fault:
             raise fault.error from None
-        except Cut:
-            raise ModelError(
-                f"claim {function.__name__} reads an index beyond its domain", instead="guard the index"
-            ) from None
+        except GuardSignal as signal:
+            name = function.__name__
+            what, instead = (
+                ("reads an index beyond its domain", "guard the index")
+                if isinstance(signal, Cut)
+                else ("contains a guard", "return the condition: claims only look")
+            )
+            site = raised_at(signal.__traceback__) or site_of(function)
+            raise ModelError(f"claim {name} {what}", instead=instead, site=site) from None
+        finally:
+            language.pop()
         if result is not True and result is not False:
-            raise ModelError(f"claim {function.__name__} gave {result!r}", instead="return a condition")
-        return bool(result)
+            raise ModelError(
+                f"claim {function.__name__} gave {result!r}",
+                instead="return a condition",
+                site=site_of(function),
+            )
+        return result
 
     # -- words of the language
 
@@ -231,26 +381,41 @@ class Runner:
 
     def quantify(self, op: str, domains: tuple[LeafDomain, ...], fn: Callable[..., Any]) -> Any:
         """A quantifier over finitely many values; all are looked at, as in the other readings."""
-        found = [
-            self._boolean(fn(*values))
-            for values in itertools.product(*(values_of(d, self.scope) for d in domains))
-        ]
+        found = all_values(fn, self._values(domains))
+        for value in found:
+            if value is not True and value is not False:
+                self._boolean(value)
         if op == "forall":
-            return all(found)
+            return False not in found
         if op == "exists":
-            return any(found)
-        number = sum(found)
+            return True in found
+        number = found.count(True)
         return number if op == "count" else number <= 1
 
+    def _values(self, domains: tuple[LeafDomain, ...]) -> list[Arguments]:
+        """Every combination of values. Domains are told apart by identity: that is cheap, and they are kept."""
+        key = tuple([id(domain) for domain in domains])
+        known = self._combinations.get(key)
+        if known is None:
+            values = list(itertools.product(*(values_of(d, self.scope) for d in domains)))
+            known = self._combinations[key] = (domains, values)
+        return known[1]
+
     def _boolean(self, value: Any) -> bool:
-        if value is not True and value is not False:
-            raise ModelError(f"{value!r} is not a condition", instead="give a comparison or a boolean")
-        return bool(value)
+        if value is True or value is False:
+            return value
+        raise ModelError(f"{value!r} is not a condition", instead="give a comparison or a boolean")
 
     def extreme(self, op: str, domain: LeafDomain, fn: Callable[..., Any]) -> Any:
         """The lowest or highest number."""
-        found = [fn(v) for v in values_of(domain, self.scope)]
+        found = [self._number(fn(v)) for (v,) in self._values((domain,))]
         return min(found) if op == "lowest" else max(found)
+
+    def _number(self, value: Any) -> int:
+        value = value.value if isinstance(value, Maybe) else value
+        if type(value) is int:
+            return value
+        raise ModelError(f"{value!r} is not a number", instead="lowest and highest compare numbers")
 
     def choose(self, condition: object, a: Any, b: Any) -> Any:
         """One value out of two."""
@@ -269,9 +434,7 @@ class Runner:
 
     def record(self, record: Record, values: dict[str, Any]) -> Any:
         """A record value."""
-        return RecordOf(
-            record, tuple(raw(d, values[n], f"{record.name}.{n}") for n, d in record.fields.items())
-        )
+        return record_of(record, values)
 
     def elements(self, sort: Sort) -> Iterator[Element]:
         """The elements of a sort."""
@@ -286,17 +449,23 @@ class Runner:
         return name in self.scope.switches
 
     def movable(self, state: RunningState, actors: tuple[str, ...]) -> bool:
-        """Whether an accepted move by one of `actors` is possible that changes something, or leaves the scope."""
+        """Whether a move by one of `actors` is possible that changes something, or leaves the scope."""
+        if state.__dict__["_writable"]:
+            raise ModelError(
+                "can_move inside an action", instead="it is for claims: write the condition itself"
+            )
         rest = state.at_rest()
-        for action, arguments in self.choices():
-            if action.actor in actors:
-                made = self.attempt(rest, action, arguments)
-                if made == "cut" or (
-                    isinstance(made, Transition) and not made.refused and made.state != rest
-                ):
+        for plan in self._plans:
+            if plan.action.actor in actors:
+                options = plan.by_fresh.get(self._unused(rest, plan), []) if plan.fresh else plan.options
+                if any(self._moves(rest, plan.action, arguments) for arguments in options):
                     return True
         return False
 
-    def guard_outside(self) -> str:
-        """What a guard here belongs to."""
-        return self.protocol.name
+    def _moves(self, rest: Rest, action: Action, arguments: Arguments) -> bool:
+        cuts: list[tuple[Action, Arguments]] = []
+        try:
+            made = self._explore(rest, [_Plan(action, [arguments])], cuts)
+        except Fault:
+            return False  # what explores the model reports it
+        return bool(cuts) or any(x.state != rest for x in made)

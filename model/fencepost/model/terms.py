@@ -265,6 +265,10 @@ def le(a: Term, b: Term) -> Term:
     rest_b, m = _split(b)
     if rest_a is rest_b:
         return boolean(n <= m)
+    for choice in (a, b):
+        if choice.op == "ite" and all(x.op == "const" for x in (a, b, *choice.args[1:]) if x is not choice):
+            yes, no = ((le(x, b) if choice is a else le(a, x)) for x in choice.args[1:])
+            return ite(choice.args[0], yes, no)
     high_a, low_b = high_of(a), low_of(b)
     if high_a is not None and low_b is not None and high_a <= low_b:
         return TRUE
@@ -341,9 +345,9 @@ def function(variables: tuple[Term, ...], body: Term, domain: Array) -> Term:
 
 
 def _quantifier(op: str, variables: tuple[Term, ...], body: Term) -> Term:
-    if body.op == "const":
-        return body
-    return _node(op, None, (*variables, body), BOOLEAN)
+    mentioned = variables_of((body,))
+    variables = tuple(v for v in variables if v in mentioned)
+    return _node(op, None, (*variables, body), BOOLEAN) if variables else body
 
 
 def forall(variables: tuple[Term, ...], body: Term) -> Term:

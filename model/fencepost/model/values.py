@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fencepost.model import terms as t
+from fencepost.model.concrete import RecordOf
 from fencepost.model.domains import (
     BOOLEAN,
     INTEGER,
@@ -23,6 +24,7 @@ from fencepost.model.domains import (
     Range,
     Record,
     Sort,
+    index_low,
 )
 from fencepost.model.errors import ModelError
 from fencepost.model.language import Absent, absent
@@ -38,31 +40,40 @@ def _forbid(what: str, instead: str) -> Callable[..., NoReturn]:
     return method
 
 
+_ARITHMETIC = "only + and - have a reading for all sizes"
+_TEXT = "f-strings and str() of state cannot be read; use the value itself"
+
+
 class Symbolic:
     """Base of symbolic values: forbids what cannot be read."""
 
     __slots__ = ("tracer",)
     tracer: Tracer
-    __hash__ = _forbid(
-        "the hash of a state value", "compare with ==; a set or dict of state values cannot be read"
-    )  # type: ignore[assignment]
     __len__ = _forbid("len() of a state value", "use count(domain, lambda x: …)")
     __index__ = _forbid("a state value used as a Python number", "index families with it: s.family[x]")
-    __int__ = _forbid("int() of a state value", "use the value itself")
+    __int__ = __float__ = _forbid("a number made of a state value", "use the value itself")
     __iter__ = _forbid("a loop over a state value", "loop over a sort, or use every / some / count")
     __contains__ = _forbid("`in` on a state value", "use some(domain, lambda x: …)")
-    __str__ = _forbid(
-        "the text of a state value", "f-strings and str() of state cannot be read; use the value itself"
-    )
-    __format__ = _forbid("an f-string of a state value", "use the value itself")
+    __str__ = _forbid("the text of a state value", _TEXT)
+    __format__ = _forbid("an f-string of a state value", _TEXT)
     __and__ = __rand__ = _forbid("& between state values", "write `and`")
     __or__ = __ror__ = _forbid("| between state values", "write `or`")
+    __xor__ = __rxor__ = _forbid("^ between state values", "write !=")
     __invert__ = _forbid("~ on a state value", "write `not`")
-    __mul__ = __rmul__ = _forbid("* on a state value", "only + and - have a reading for all sizes")
-    __floordiv__ = __mod__ = __truediv__ = _forbid(
-        "division of a state value", "only + and - have a reading for all sizes"
+    __mul__ = __rmul__ = __matmul__ = __pow__ = __rpow__ = _forbid("* on a state value", _ARITHMETIC)
+    __floordiv__ = __rfloordiv__ = __truediv__ = __rtruediv__ = _forbid(
+        "division of a state value", _ARITHMETIC
     )
+    __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _forbid("division of a state value", _ARITHMETIC)
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _forbid("a shift of a state value", _ARITHMETIC)
+    __abs__ = __round__ = __trunc__ = __floor__ = __ceil__ = _forbid("rounding of a state value", _ARITHMETIC)
     __call__ = _forbid("a state value was called", "state values are not functions")
+
+    def __init_subclass__(cls) -> None:
+        """Forbid hashing: a class that defines == loses what it inherits."""
+        cls.__hash__ = _forbid(  # type: ignore[method-assign]
+            "the hash of a state value", "compare with ==; a set or dict of state values cannot be read"
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -230,6 +241,10 @@ class OptionalValue(Symbolic):
         if isinstance(other, Absent):
             return Value(self.tracer, t.not_(mine))
         if isinstance(other, OptionalValue):
+            if not _comparable(self.domain.of, other.domain.of):
+                raise ModelError(
+                    "two optionals of different kinds compared", instead="both must hold the same kind"
+                )
             theirs = other.parts[".present"]
             same = t.and_(t.eq(v, other.parts[k]) for k, v in self.parts.items() if k != ".present")
             return Value(
@@ -256,8 +271,17 @@ class OptionalValue(Symbolic):
     def __add__(self, other: object) -> Any:
         return self.value + other
 
+    def __radd__(self, other: object) -> Any:
+        return other + self.value
+
     def __sub__(self, other: object) -> Any:
         return self.value - other
+
+    def __rsub__(self, other: object) -> Any:
+        return other - self.value
+
+    def __neg__(self) -> Any:
+        return -self.value
 
     def __bool__(self) -> bool:
         raise ModelError("the truth of an optional", instead="ask x.present, or compare it with ==")
@@ -304,29 +328,54 @@ class FamilyValue(Symbolic):
         self.tracer.check_writable(self.name)
         terms = self._key(key)
         parts = encode(self.tracer, self.domain, value)
+        self.tracer.check_sources(self.name, (*terms, *parts.values()))
         for suffix, leaf in self.domain.leaves():
             self.written.append((parts[suffix], leaf))
             self.arrays[suffix] = t.store(self.arrays[suffix], terms, parts[suffix])
+
+    def __delitem__(self, key: object) -> None:
+        raise ModelError(f"a cell of {self.name} deleted", instead="a cell always has a value; assign one")
 
     def fill(self, value: object) -> None:
         """Give every cell the same value."""
         self.tracer.check_writable(self.name)
         parts = encode(self.tracer, self.domain, value)
+        self.tracer.check_sources(self.name, parts.values())
         for suffix, leaf in self.domain.leaves():
             self.written.append((parts[suffix], leaf))
             self.arrays[suffix] = t.fill(t.Array(self.index, leaf), parts[suffix])
 
     def update_where(self, fn: Callable[..., Any]) -> None:
-        """Replace each cell by ``fn(*index, old value)``, folded to one value per cell."""
+        """Replace each cell by ``fn(*index, old value)``, folded to one value per cell; all cells at once."""
         self.tracer.check_writable(self.name)
         variables = tuple(self.tracer.fresh(d) for d in self.index)
         old = {k: t.select(a, variables) for k, a in self.arrays.items()}
         wrapped = [Value(self.tracer, v) for v in variables]
         value = wrap(self.tracer, self.domain, old)
         parts = self.tracer.fold_parts(lambda: fn(*wrapped, value), self.domain, variables)
+        self.tracer.check_sources(self.name, parts.values())
         for suffix, leaf in self.domain.leaves():
-            self.tracer.check_cells(variables, parts[suffix], leaf, self.name)
+            self._must_fit(variables, parts[suffix], leaf)
             self.arrays[suffix] = t.function(variables, parts[suffix], t.Array(self.index, leaf))
+
+    def _must_fit(self, variables: tuple[t.Term, ...], term: t.Term, leaf: LeafDomain) -> None:
+        """Note that every cell of an update has to lie in its domain: a number that does so only if all do."""
+        if t.kind(leaf) is INTEGER and term.domain != leaf:
+            low = index_low(leaf)
+            inside = t.and_((t.le(t.integer(low), term), t.le(term, t.limit_of(leaf))))
+            if inside is not t.TRUE:
+                number = t.ite(t.forall(variables, inside), t.integer(low), t.integer(low - 1))
+                self.written.append((number, leaf))
+
+    def become(self, other: object) -> None:
+        """Take over every cell of another family, as a copy: ``s.before = s.now``."""
+        if not isinstance(other, FamilyValue) or (other.index, other.domain) != (self.index, self.domain):
+            raise ModelError(
+                f"the family {self.name} assigned as a whole",
+                instead=f"use s.{self.name}[i] = …, .fill(…), .update_where(…), or a family of the same kind",
+            )
+        self.tracer.check_sources(self.name, other.arrays.values())
+        self.arrays, self.written = dict(other.arrays), list(other.written)
 
     def __bool__(self) -> bool:
         raise ModelError(f"the truth of the family {self.name}", instead="use every or some over its index")
@@ -335,6 +384,12 @@ class FamilyValue(Symbolic):
         raise ModelError(
             f"the family {self.name} compared as a whole", instead="use every(index, lambda i: a[i] == b[i])"
         )
+
+
+def _comparable(a: Domain, b: Domain) -> bool:
+    if isinstance(a, LeafDomain) and isinstance(b, LeafDomain):
+        return t.kind(a) == t.kind(b)
+    return a == b
 
 
 def _below(parts: dict[str, t.Term], prefix: str) -> dict[str, t.Term]:
@@ -348,6 +403,14 @@ def wrap(tracer: Tracer, domain: Domain, parts: dict[str, t.Term]) -> Any:
     if isinstance(domain, Record):
         return RecordValue(tracer, domain, parts)
     return Value(tracer, parts[""])
+
+
+def symbolic(tracer: Tracer, value: Any) -> Any:
+    """A value of a reading, where a constant record may have been given."""
+    if isinstance(value, RecordOf):
+        domain: Record = value._domain  # noqa: SLF001
+        return record_value(tracer, domain, {n: getattr(value, n) for n in domain.fields})
+    return value
 
 
 def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:  # noqa: PLR0911
@@ -408,6 +471,7 @@ def encode(tracer: Tracer, domain: Domain, value: object) -> dict[str, t.Term]:
     if isinstance(domain, Record):
         if isinstance(value, OptionalValue):
             value = value.value
+        value = symbolic(tracer, value)
         if not isinstance(value, RecordValue) or value.domain is not domain:
             raise ModelError(f"{value!r} is not a {domain.name}", instead=f"build it with {domain.name}(…)")
         return dict(value.parts)

@@ -107,6 +107,22 @@ def only_expiry_or_the_owner_ends_a_lease(before: State, after: State, step: Ste
     )
 
 
+@CORE.each_step("S5", section="§3", witnesses=("a_lease_is_released",))
+def a_release_ends_the_lease(before: State, after: State, step: Step) -> object:
+    """After a release that is answered ok, the lease is over."""
+    return step.action != "release" or step.outcome != "ok" or not after.live
+
+
+@CORE.each_step("S6-end", section="§5", witnesses=("a_commit_after_the_end_is_refused",))
+def the_end_is_final(before: State, after: State) -> object:
+    """A finished instance stays finished; no commit and no lease is accepted any more."""
+    return not before.finished or (
+        after.finished
+        and after.state_version == before.state_version
+        and after.lease_version == before.lease_version
+    )
+
+
 @CORE.always("S7", section="§4", witnesses=("a_second_commit_is_logged",))
 def log_has_no_gap(s: State) -> object:
     """The event log has one entry for each state version up to the current one, and none above."""
@@ -181,6 +197,12 @@ def a_commit_on_a_stale_state_is_refused(before: State, after: State, step: Step
 def a_commit_after_expiry_is_refused(before: State, after: State, step: Step) -> object:
     """A commit of the latest owner arrives when its lease is over, and is refused."""
     return step.action == "decide_commit" and step.outcome == "lease-expired" and before.owner.present
+
+
+@CORE.sometimes()
+def a_commit_after_the_end_is_refused(before: State, after: State, step: Step) -> object:
+    """The owner's commit arrives when the instance is finished, and is refused."""
+    return step.action == "decide_commit" and step.outcome == "finished" and before.live
 
 
 @CORE.sometimes()

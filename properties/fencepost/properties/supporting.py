@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.model import State, every
+from fencepost.model import State, every, switched
 from fencepost.model.core.state import Answer, commits, lease_versions, state_versions, workers
 from fencepost.properties.core import CORE
 
@@ -25,6 +25,12 @@ def versions_above_are_unheld(s: State) -> object:
 def the_dead_believe_nothing(s: State) -> object:
     """A worker that does not run takes no lease for its own."""
     return every(workers, lambda w: s.up[w] or not s.believes[w].present)
+
+
+@CORE.supporting(supports=("L3",))
+def only_faults_stop_a_worker(s: State) -> object:
+    """A worker is down only if workers crash, and paused only if they pause."""
+    return every(workers, lambda w: (s.up[w] or switched("crash")) and (not s.paused[w] or switched("pause")))
 
 
 @CORE.supporting(supports=("S3",))

@@ -69,6 +69,10 @@ def _trees(items: list[Open]) -> tuple[Tree, ...]:
             found.append(Leaf(number))
             items = items[1:]
             continue
+        if not _shared(items):
+            found.append(Test(t.and_(parts), (Leaf(number),), ()))
+            items = items[1:]
+            continue
         subject = _common_subject(items)
         if subject is not None:
             tree, items = _choice(subject, items)
@@ -76,6 +80,18 @@ def _trees(items: list[Open]) -> tuple[Tree, ...]:
             tree, items = _test(_common_part(items), items)
         found.append(tree)
     return tuple(found)
+
+
+def _shared(items: list[Open]) -> bool:
+    """Whether another command's guard has a part of the first one's, or its negation, or compares the same term."""
+    for part in items[0][1]:
+        other, subject = t.not_(part), _subject(part)
+        for _, parts in items[1:]:
+            if part in parts or other in parts:
+                return True
+            if subject is not None and any(_subject(p) is subject for p in parts):
+                return True
+    return False
 
 
 def _subject(part: t.Term) -> t.Term | None:
@@ -110,13 +126,17 @@ def _choice(subject: t.Term, items: list[Open]) -> tuple[Choice, list[Open]]:
 
 
 def _common_part(items: list[Open]) -> t.Term:
-    """The part of the first command's guard that most others share, it or its negation; without the `not`."""
-    best, most = items[0][1][0], 0
+    """The part of the first command's guard to test, without its `not`: what most of the next commands share.
+
+    Among equals, what most of all commands share.
+    """
+    best, most = items[0][1][0], (0, 0)
     for part in items[0][1]:
         other = t.not_(part)
-        shared = sum(part in parts or other in parts for _, parts in items)
-        if shared > most:
-            best, most = part, shared
+        shares = [part in parts or other in parts for _, parts in items]
+        run = shares.index(False) if False in shares else len(shares)
+        if (run, sum(shares)) > most:
+            best, most = part, (run, sum(shares))
     return best.args[0] if best.op == "not" else best
 
 

@@ -14,10 +14,11 @@ from fencepost.checker.native.branching import Choice, Leaf, Test, Tree, size_of
 from fencepost.checker.native.emit import Emitter, signed
 from fencepost.checker.native.layout import WORD_MASK, Layout
 from fencepost.checker.native.ranges import Ranges
+from fencepost.checker.native.table import holds_states, words_of
 from fencepost.model import terms as t
 from fencepost.model.ground import GroundCommand
 
-COMMANDS_PER_FUNCTION = 48
+COMMANDS_PER_FUNCTION = 100
 """Compile time grows faster than the size of a function; a call costs a nanosecond."""
 
 
@@ -64,9 +65,9 @@ class JobLayout:
         return self.found + 2 * self.hits
 
 
-def words_of(layout: Layout, prefix: str = "%w") -> str:
-    """The parameters that are the words of a state."""
-    return ", ".join(f"i64 {prefix}{i}" for i in range(layout.words))
+def entry_words(layout: Layout) -> int:
+    """Numbers per successor in the buffer: its words, its parent, its bucket or hash, and a candidate's index."""
+    return layout.words + (2 if holds_states(layout) else 3)
 
 
 class CommandCode:
@@ -88,7 +89,7 @@ class CommandCode:
         self.watches = [watch for watch in watches if watch.steps is not None]
         self.fault_slots = fault_slots
         self.internal_slot = internal_slot
-        self.stride = 8 * (layout.words + 2)
+        self.stride = 8 * entry_words(layout)
         self.e = Emitter(layout)
 
     def functions(self) -> list[str]:
@@ -113,7 +114,7 @@ class CommandCode:
         self.e.do(f"ret ptr {end}")
         how = "alwaysinline" if alone else "noinline"
         head = (
-            f"define internal ptr @step{number}({words_of(self.layout)}, ptr noalias %out, ptr noalias %job,"
+            f"define internal ptr @step{number}({words_of(self.layout, '%w')}, ptr noalias %out, ptr noalias %job,"
             f" i64 %state) nounwind {how} {{"
         )
         return "\n".join([head, "entry:", *self.e.lines, "}"])
@@ -133,6 +134,15 @@ class CommandCode:
     def _test(self, tree: Test, out: str) -> str:
         e = self.e
         condition = e.truth(tree.condition)
+        if not tree.otherwise and len(tree.then) == 1 and isinstance(tree.then[0], Leaf) and self._simple(tree.then[0].command):
+            number = tree.then[0].command
+            command = self.commands[number]
+            address = e.value(f"getelementptr i64, ptr %job, i64 {self.job.taken + number}")
+            old = e.value(f"load i64, ptr {address}")
+            one = e.value(f"zext i1 {condition} to i64")
+            e.do(f"store i64 {e.value(f'add i64 {old}, {one}')}, ptr {address}")
+            end = self._store({n: v for n, v in command.updates.items() if self.layout.places[n].bits}, out)
+            return e.value(f"select i1 {condition}, ptr {end}, ptr {out}")
         start, join = e.block, e.label("join")
         then = e.label("then") if tree.then else join
         otherwise = e.label("else") if tree.otherwise else join
@@ -142,6 +152,10 @@ class CommandCode:
             if trees:
                 arms.append(self._arm(label, trees, out, join))
         return e.join("ptr", arms, join)
+
+    def _simple(self, number: int) -> bool:
+        command = self.commands[number]
+        return command.moves and not command.fits and all(v.op == "const" for v in command.updates.values()) and all(w.steps[number] is t.boolean(not w.hit_when) for w in self.watches)
 
     def _choice(self, tree: Choice, out: str) -> str:
         e = self.e
@@ -321,5 +335,5 @@ def check_function(layout: Layout, watches: Sequence[Watch]) -> str | None:
     for watch, term in mine:
         emit_watch(e, watch, term, command=-1)
     e.do("ret void")
-    head = f"define internal void @check({words_of(layout)}, ptr noalias %job, i64 %state) nounwind alwaysinline {{"
+    head = f"define internal void @check({words_of(layout, '%w')}, ptr noalias %job, i64 %state) nounwind alwaysinline {{"
     return "\n".join([head, "entry:", *e.lines, "}"])

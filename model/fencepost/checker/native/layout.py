@@ -45,13 +45,13 @@ class Place:
 class Layout:
     """The places of all cells.
 
-    `unused` is a word that no state of a one-word layout equals: what marks an empty slot in its table of states.
+    `unused` is a word that no state of a one-word layout equals, if there is one: what marks an empty slot.
     """
 
     places: Mapping[str, Place]
     words: int
     bits: int
-    unused: int
+    unused: int | None
 
     def pack(self, codes: Mapping[str, int]) -> tuple[int, ...]:
         """The words of a state given by the code of each cell."""
@@ -78,32 +78,29 @@ def layout_of(cells: Iterable[Cell]) -> Layout:
                 instead="use smaller numbers: the compiled reading computes in 64 bits",
             )
         wanted.append((cell.name, cell.low, cell.high, (cell.high - cell.low).bit_length()))
-    places, used = _fill(wanted, [])
-    if len(used) <= 1:
-        unused = _unused(places, used)
-        if unused is not None:
-            return Layout(places, 1, sum(used), unused)
-        places, used = _fill(wanted, [WORD_BITS - 1])  # every word is a state: none is left to mean "empty"
-    return Layout(places, len(used), sum(used), 0)
+    places, used = _fill(wanted)
+    return Layout(places, len(used), sum(used), _unused(places, used))
 
 
-def _fill(wanted: list[tuple[str, int, int, int]], limits: list[int]) -> tuple[dict[str, Place], list[int]]:
-    """Places first fit, and the bits used in each word; `limits` caps the first words below 64 bits."""
+def _fill(wanted: list[tuple[str, int, int, int]]) -> tuple[dict[str, Place], list[int]]:
+    """Places first fit, and the bits used in each word."""
     places: dict[str, Place] = {}
-    used: list[int] = []
+    used = [0]
     for name, low, high, bits in wanted:
-        caps = [*limits, *[WORD_BITS] * len(wanted)]
-        word = next(i for i, cap in enumerate(caps) if (used[i] if i < len(used) else 0) + bits <= cap)
-        used += [0] * (word + 1 - len(used))
+        word = next((i for i, taken in enumerate(used) if taken + bits <= WORD_BITS), len(used))
+        if word == len(used):
+            used.append(0)
         places[name] = Place(word, used[word] if bits else 0, bits, low, high)
         used[word] += bits
     return places, used
 
 
 def _unused(places: Mapping[str, Place], used: list[int]) -> int | None:
-    """A word that is no state, if there is one."""
-    if not used or used[0] < WORD_BITS:
-        return 1 << (used[0] if used else 0)
+    """A word that is no state of a one-word layout."""
+    if len(used) > 1:
+        return None
+    if used[0] < WORD_BITS:
+        return 1 << used[0]
     for place in places.values():
         if place.high - place.low + 1 < 1 << place.bits:
             return place.field(place.high + 1)

@@ -8,12 +8,13 @@ from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fencepost.checker.native.codegen import CommandCode, JobLayout, Watch, check_function
+from fencepost.checker.native.codegen import CommandCode, JobLayout, Watch, check_function, entry_words
 from fencepost.checker.native.layout import Layout, layout_of
 from fencepost.checker.native.machine import Machine
 from fencepost.checker.native.memory import Block, physical_bytes
 from fencepost.checker.native.result import Hit, HitKind, SearchResult
-from fencepost.checker.native.skeleton import BLOCK_STATES, BUCKET_BYTES, SLOTS_PER_BUCKET, skeleton
+from fencepost.checker.native.skeleton import BLOCK_STATES, skeleton
+from fencepost.checker.native.table import BUCKET_BYTES, BUCKET_SLOTS
 from fencepost.model import terms as t
 from fencepost.model.ground import GroundModel
 
@@ -74,6 +75,10 @@ class Progress:
     expanded: int
     depth: int
     seconds: float
+
+    def __str__(self) -> str:
+        rate = self.states / self.seconds if self.seconds else 0.0
+        return f"{self.states:,} states, depth {self.depth}, {self.seconds:.1f} s, {rate:,.0f} states/s"
 
 
 def explore(
@@ -153,12 +158,12 @@ class _Search:
         self.most = max(1, sum(command.moves for command in model.commands))
         self.machine = Machine(self._text())
         self.expand = self.machine.function("expand", c_int64, c_void_p, c_int64, c_int64)
-        self.rehash = self.machine.function("rehash", None, c_void_p, c_void_p, c_int64)
+        self.rehash = self.machine.function("rehash", None, c_void_p, c_void_p, c_int64, c_void_p)
         self.job: NDArray[np.int64] = np.zeros(self.places.size, np.int64)
         self.job[self.places.found :] = -1
         self.state_bytes = 8 * self.layout.words
-        self.buffer = Block(BLOCK_STATES * self.most * (self.state_bytes + 16))
-        self.buckets = max(1, initial_slots // SLOTS_PER_BUCKET)
+        self.buffer = Block(BLOCK_STATES * self.most * 8 * entry_words(self.layout))
+        self.buckets = max(1, initial_slots // BUCKET_SLOTS)
         while self._limit(self.buckets) < BLOCK_STATES * self.most + 1:
             self.buckets += self.buckets // 2 + 1
         self.table = Block(self.buckets * BUCKET_BYTES)
@@ -186,7 +191,7 @@ class _Search:
 
     def _limit(self, buckets: int) -> int:
         """How many states a table of so many buckets may hold."""
-        return min(int(buckets * SLOTS_PER_BUCKET * FULLEST), INDEX_LIMIT)
+        return min(int(buckets * BUCKET_SLOTS * FULLEST), INDEX_LIMIT)
 
     def _point(self) -> None:
         """Tell the native code where everything is."""
@@ -207,7 +212,7 @@ class _Search:
         for factor in GROWTH:
             buckets = int(self.buckets * factor) + 1
             if self._limit(buckets) < needed:
-                buckets = int(needed / FULLEST / SLOTS_PER_BUCKET) + 2
+                buckets = int(needed / FULLEST / BUCKET_SLOTS) + 2
             both = self.table.size_bytes + buckets * BUCKET_BYTES
             if self._used_bytes(self._limit(buckets), both) > memory_bytes:
                 continue
@@ -221,7 +226,9 @@ class _Search:
             old, old_buckets = self.table, self.buckets
             self.table, self.buckets = table, buckets
             self._point()
-            self.rehash(self.job.ctypes.data, old.address, old_buckets)
+            fills = Block(buckets)
+            self.rehash(self.job.ctypes.data, old.address, old_buckets, fills.address)
+            fills.free()
             old.free()
             return None
         return "memory"

@@ -1,8 +1,8 @@
-"""Induction on a finite instance: concrete counterexamples to it, and claims shown for the sizes of one scope.
+"""Induction on a finite instance: counterexamples to it, and claims shown for the sizes of one scope.
 
-Where a proof for all sizes fails, a finite instance says why: a state that satisfies all hypotheses, a move, and the
-state after it that breaks the claim. The state need not be reachable; then an invariant is missing. What is shown
-here holds for the scope only. What may not live here: runs from the first state (`search.py`).
+Where a proof for all sizes fails, a finite instance says why: a state that satisfies all hypotheses, a move,
+and the state after it that breaks the claim. The state need not be reachable; then an invariant is missing.
+What is shown here holds for the scope only. What may not live here: runs from the first state (`search.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class InductionResult:
-    """What one question gave: ``unsat`` (no such step within the scope), ``sat`` with the step, or ``unknown``."""
+    """An answer: ``unsat`` (no such step within the scope), ``sat`` with the step, or ``unknown``."""
 
     status: str
     counterexample: Counterexample | None
@@ -107,8 +107,9 @@ def counterexample_to_induction(
 ) -> InductionResult:
     """A step within the scope, from a state that satisfies the hypotheses, that breaks `goal`.
 
-    `goal` is a claim about states (`GroundModel.state_claim`; it is assumed before the step only if it is also among
-    the hypotheses) or about steps (`GroundModel.step_claim`). `integers` asks with integers instead of bit vectors.
+    `goal` is a claim about states (`GroundModel.state_claim`; it is assumed before the step only if it is
+    also among the hypotheses) or about steps (`GroundModel.step_claim`). `integers` asks with integers
+    instead of bit vectors.
     """
     named: dict[str, Goal] = {f"hypothesis {i}": term for i, term in enumerate(hypotheses)}
     instance = _Instance(model, {**named, "goal": goal}, seed=seed, integers=integers)
@@ -119,8 +120,9 @@ def counterexample_to_induction(
 class BoundedResult:
     """What induction on one finite instance showed.
 
-    `shown` has every claim, step claim and invariant: true means that it holds in every reachable state or step within
-    the scope. For the others `counterexamples` has a step that breaks it, unless time ran out (`unknown`).
+    `shown` has every claim, step claim and invariant: true means that it holds in every reachable state or
+    step within the scope. For the others `counterexamples` has a step that breaks it, unless time ran out
+    (`unknown`).
     """
 
     shown: Mapping[str, bool]
@@ -140,10 +142,10 @@ def induct(
     seed: int = 0,
     integers: bool = False,
 ) -> BoundedResult:
-    """Show claims by induction within the scope of `model`; BOUNDED by that scope, never a proof for all sizes.
+    """Show claims by induction within the scope of `model`: BOUNDED by it, never a proof for all sizes.
 
-    What fails is dropped from the hypotheses and the rest asked again, until what is left carries itself. `timeout_s`
-    bounds one question and `budget_s` all of them, in seconds.
+    What fails is dropped from the hypotheses and the rest asked again, until what is left carries itself.
+    `timeout_s` bounds one question and `budget_s` all of them, in seconds.
     """
     started, deadline = time.monotonic(), Deadline(budget_s)
     states = {**claims, **supporting}
@@ -179,8 +181,8 @@ def leaves_its_field(
 ) -> InductionResult:
     """A move that writes a number which its cell cannot hold, although nothing cuts it.
 
-    ``unsat`` shows that the fields of the compiled reading never overflow: from any values within the scope, or from
-    those that satisfy the hypotheses.
+    ``unsat`` shows that the fields of the compiled reading never overflow: from any values within the scope,
+    or from those that satisfy the hypotheses.
     """
     started = time.monotonic()
     known = list(hypotheses)

@@ -1,8 +1,8 @@
 """The finite reading as formulas: cells as bit vectors, and one step as a relation between two states.
 
-Every number has as many bits as the largest value that any term can take, so nothing wraps around; integers can be
-used instead, and a test compares the two. What may not live here: what is asked about the relation (`bounded.py`,
-`search.py`).
+Every number has as many bits as the largest value that any term can take, so nothing wraps around; integers
+can be used instead, and a test compares the two. What may not live here: what is asked about the relation
+(`bounded.py`, `search.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fencepost.checker.smt.obligations import subterms
 from fencepost.checker.smt.translate import Formula
 from fencepost.model import terms as t
 from fencepost.model.domains import Boolean
@@ -35,13 +36,17 @@ class Cells:
         self.cells = {c.name: c for c in cells}
         self._ranges: dict[t.Term, tuple[int, int]] = {}
         self._made: dict[t.Term, Formula] = {}
+        self._placed: dict[tuple[str, str], Formula] = {}
         ends = [end for c in self.cells.values() for end in (c.low, c.high)]
-        for term in _numbers(terms):
-            ends += self._range(term)
+        for term in subterms(terms):
+            if not isinstance(term.domain, Boolean):
+                ends += self._range(term)
         bits = 1 + max(max(ends, default=0), -min(ends, default=0) - 1, 0).bit_length()
         self._sort: Any = z3.IntSort(self.context) if integers else z3.BitVecSort(bits, self.context)
         self._value: Callable[[int], Formula] = (
-            (lambda n: z3.IntVal(n, self.context)) if integers else (lambda n: z3.BitVecVal(n, bits, self.context))
+            (lambda n: z3.IntVal(n, self.context))
+            if integers
+            else (lambda n: z3.BitVecVal(n, bits, self.context))
         )
 
     def solver(self, *, timeout_s: float, seed: int) -> Any:
@@ -58,13 +63,19 @@ class Cells:
         if found is None:
             builder = _BUILDERS.get(term.op)
             if builder is None:
-                raise ModelError(f"{term.op} in {term!r} is not over cells", instead="ground it in a scope first")
+                raise ModelError(
+                    f"{term.op} in {term!r} is not over cells", instead="ground it in a scope first"
+                )
             found = self._made[term] = builder(self, term, [self.formula(a) for a in term.args])
         return found
 
     def cell(self, cell: Cell, suffix: str = "") -> Formula:
         """The value of a cell, in the state that `suffix` names."""
-        return self.formula(t.variable(f"{cell.name}{suffix}", cell.domain))
+        found = self._placed.get((cell.name, suffix))
+        if found is None:
+            sort = self.z3.BoolSort(self.context) if isinstance(cell.domain, Boolean) else self._sort
+            found = self._placed[cell.name, suffix] = self.z3.Const(f"{cell.name}{suffix}", sort)
+        return found
 
     def within(self, formula: Formula, low: int, high: int) -> list[Formula]:
         """That a number lies between two ends."""
@@ -78,10 +89,9 @@ class Cells:
                 found += self.within(self.cell(cell, suffix), cell.low, cell.high)
         return found
 
-    def codes(self, solution: Any, suffix: str = "", at: Callable[[Formula], Formula] | None = None) -> dict[str, int]:
+    def codes(self, solution: Any, suffix: str = "") -> dict[str, int]:
         """The state that a solution gives."""
-        place = at or (lambda formula: formula)
-        return {name: self.code(solution, place(self.cell(cell, suffix))) for name, cell in self.cells.items()}
+        return {name: self.code(solution, self.cell(cell, suffix)) for name, cell in self.cells.items()}
 
     def code(self, solution: Any, formula: Formula) -> int:
         """The value of a formula in a solution, as a code."""
@@ -139,9 +149,12 @@ class Cells:
 
     def _var(self, term: t.Term, _args: list[Formula]) -> Formula:
         name = str(term.payload)
-        if name.removesuffix(PRIME) not in self.cells:
-            raise ModelError(f"{name!r} is not a cell", instead="ask about cells, or about a step through `after`")
-        return self.z3.Const(name, self.z3.BoolSort(self.context) if isinstance(term.domain, Boolean) else self._sort)
+        cell = self.cells.get(name.removesuffix(PRIME))
+        if cell is None:
+            raise ModelError(
+                f"{name!r} is not a cell", instead="ask about cells, or about a step through `after`"
+            )
+        return self.cell(cell, name[len(cell.name) :])
 
     def _and(self, _term: t.Term, args: list[Formula]) -> Formula:
         return self.all_of(args)
@@ -182,22 +195,11 @@ _BUILDERS: Mapping[str, Callable[[Cells, t.Term, list[Formula]], Formula]] = {
 }
 
 
-def _numbers(terms: Iterable[t.Term]) -> Iterable[t.Term]:
-    """Every number, element or member below these terms."""
-    seen: set[t.Term] = set()
-    stack = list(terms)
-    while stack:
-        term = stack.pop()
-        if term not in seen:
-            seen.add(term)
-            stack.extend(term.args)
-    return [term for term in seen if not isinstance(term.domain, Boolean)]
-
-
 class Steps:
-    """The moves of a model as one relation: a choice of command, the state before and the state after.
+    """The moves of a model as one relation: a choice of command, the state before, the state after.
 
-    Commands that lead nowhere (cuts and faults) take no part; a move whose numbers do not fit the scope is cut.
+    Commands that lead nowhere (cuts and faults) take no part; a move whose numbers do not fit the scope is
+    cut.
     """
 
     def __init__(self, model: GroundModel, terms: Iterable[t.Term] = (), *, integers: bool = False) -> None:
@@ -250,7 +252,8 @@ class Steps:
         """That the state before is the first state."""
         cells = self.cells
         return [
-            cells.cell(c) == cells.formula(t.constant(self.model.initial[c.name], c.domain)) for c in self.model.cells
+            cells.cell(c) == cells.formula(t.constant(self.model.initial[c.name], c.domain))
+            for c in self.model.cells
         ]
 
 

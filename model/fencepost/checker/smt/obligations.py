@@ -1,8 +1,8 @@
 """What has to be shown so that claims hold in every reachable state, as terms over the state before a step.
 
-A *move* is one guarded command of an action as it reads for all sizes. What a claim says after a move is rewritten to
-the state before it, so that reads of what was written disappear and most obligations fold before a solver sees them.
-What may not live here: solvers, time limits, verdicts.
+A *move* is one guarded command of an action as it reads for all sizes. What a claim says after a move is
+rewritten to the state before it, so that reads of what was written disappear and most obligations fold before
+a solver sees them. What may not live here: solvers, time limits, verdicts.
 """
 
 from __future__ import annotations
@@ -15,26 +15,33 @@ from typing import Any
 from fencepost.checker.smt.translate import Unbounded
 from fencepost.model import terms as t
 from fencepost.model.domains import BOOLEAN, Counter, LeafDomain, Range, index_low
-from fencepost.model.errors import ModelError
-from fencepost.model.protocol import Protocol
-from fencepost.model.trace import PRIME, Command, Tracer, step_enumerations, trace_action, trace_claim
+from fencepost.model.ground import step_word
+from fencepost.model.protocol import Fresh, Protocol
+from fencepost.model.trace import PRIME, Command, Tracer, site_of, trace_action, trace_claim
 from fencepost.model.values import encode
 
 START = "start"
 """The name of the first state among the moves."""
+ANY_STATE = "any state"
+"""Stands for a move where a claim is shown to follow from invariants, without induction of its own."""
+
+DOMAINS = "numbers stay in their domains"
+FAULTS = "nothing is read that is not there"
+"""What every proof rests on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A command for all sizes: its switch is part of its guard, and its bound variables have names of their own."""
+    """A command for all sizes: its switch is in its guard, its bound variables have names of their own."""
 
     label: str
     action: str
     outcome: str
+    parameters: tuple[t.Term, ...]
     guard: tuple[t.Term, ...]
     updates: Mapping[str, t.Term] = field(hash=False)
     fits: tuple[tuple[t.Term, LeafDomain], ...]
-    refused: bool
+    command: Command = field(hash=False)
 
     @property
     def possible(self) -> bool:
@@ -46,14 +53,16 @@ class Move:
 class Obligation:
     """That `goal` follows from the invariants, the guard of `move` and the domains of the variables.
 
-    `claim` is the claim's name, or ``domains`` and ``faults`` for what every proof rests on. A fault or a number beyond
-    its domain is an obligation whose goal is false: the move itself must be impossible.
+    `claim` is the claim's name, or `DOMAINS` or `FAULTS`. A fault, or an index beyond its domain, is an
+    obligation whose goal is false: the move itself must be impossible. `parameters` are the free variables of
+    the move.
     """
 
     move: str
     claim: str
-    guard: tuple[t.Term, ...]
     goal: t.Term
+    guard: tuple[t.Term, ...] = ()
+    parameters: tuple[t.Term, ...] = ()
 
     @property
     def name(self) -> str:
@@ -64,7 +73,8 @@ class Obligation:
 class Moves:
     """The moves of a protocol for all sizes, and claims rewritten over them.
 
-    Raises NeedsFiniteError when an action loops over a sort or counts, ModelError when it is not a model at all.
+    Raises NeedsFiniteError when an action loops over a sort or counts, ModelError when it is not a model at
+    all.
     """
 
     def __init__(self, protocol: Protocol, off: Iterable[str] = ()) -> None:
@@ -79,15 +89,18 @@ class Moves:
         self.first = self._first_values()
         for action in protocol.actions.values():
             commands = trace_action(protocol, action)
+            self.unbounded.site = action.site
             totals, numbers = Tally(c.outcome for c in commands), Tally[str]()
             for command in commands:
                 numbers[command.outcome] += 1
                 several = f"/{numbers[command.outcome]}" if totals[command.outcome] > 1 else ""
                 self.moves.append(self._move(command, f"{action.name}[{command.outcome}{several}]"))
+        self.supplies = tuple(self._supplies())
         self._after: dict[str, dict[t.Term, t.Term]] = {}
 
     def claim(self, function: Callable[..., Any]) -> t.Term:
         """A claim as one term for all sizes; raises NeedsFiniteError when it has none."""
+        self.unbounded.site = site_of(function)
         return self.unbounded(trace_claim(self.protocol, function))
 
     def after(self, move: Move, claim: t.Term) -> t.Term:
@@ -104,27 +117,42 @@ class Moves:
 
     def standing(self) -> Iterator[Obligation]:
         """What every proof rests on: numbers stay in their domains, and nothing is read that is not there."""
-        for leaf, variable in self.leaves.items():
-            start = self.first[variable]
-            value, domain = (start.args[0], variable.domain.value) if isinstance(variable.domain, t.Array) else (
-                start, variable.domain)  # fmt: skip
+        inside = []
+        for variable in self.leaves.values():
+            value, domain = self.first[variable], variable.domain
+            if isinstance(domain, t.Array):
+                value, domain = value.args[0], domain.value
             if isinstance(domain, (Counter, Range)):
-                yield Obligation(START, f"domain of {leaf}", (), _inside(value, domain))
+                inside.append(_inside(value, domain))
+        yield Obligation(START, DOMAINS, t.and_(inside))
         for move in self.moves:
             if not move.possible:
                 continue
-            if move.outcome == "fault":
-                yield Obligation(move.label, "faults", move.guard, t.FALSE)
-            elif move.outcome == "cut":
-                yield Obligation(move.label, "domains", move.guard, t.FALSE)
+            if move.outcome in ("cut", "fault"):
+                claim = FAULTS if move.outcome == "fault" else DOMAINS
+                yield Obligation(move.label, claim, t.FALSE, move.guard, move.parameters)
             else:
                 goal = t.and_(_inside(term, domain) for term, domain in move.fits)
                 if goal is not t.TRUE:
-                    yield Obligation(move.label, "domains", move.guard, goal)
+                    yield Obligation(move.label, DOMAINS, goal, move.guard, move.parameters)
 
     def accepted(self) -> Iterator[Move]:
         """The moves that lead to a state."""
         return (m for m in self.moves if m.possible and m.outcome not in ("cut", "fault"))
+
+    def supply(self, read: Iterable[t.Term], parameters: tuple[t.Term, ...]) -> Iterator[t.Term]:
+        """That some id of each sort of fresh ids is neither used nor a parameter of the move.
+
+        Ids never run out: in any state finitely many are used, and for all sizes there are more (a finite
+        reading counts it as cut when none is left). Said only of the families among `read`.
+        """
+        for used in self.supplies:
+            if used in read:
+                assert isinstance(used.domain, t.Array)  # noqa: S101
+                (domain,) = used.domain.index
+                unused = t.bound(f"unused {used.payload}", domain)
+                others = [t.not_(t.eq(unused, p)) for p in parameters if p.domain == domain]
+                yield t.exists((unused,), t.and_([t.not_(t.select(used, (unused,))), *others]))
 
     def _first_values(self) -> dict[t.Term, t.Term]:
         tracer = Tracer(self.protocol, "initially")
@@ -139,7 +167,8 @@ class Moves:
         switch = command.action.switch
         guard = [*([t.variable(f"switch {switch}", BOOLEAN)] if switch else []), *command.guard]
         written = [*command.updates.values(), *(term for term, _ in command.fits)]
-        # A claim may contain the same action (through can_move): its bound variables must not meet the move's own.
+        # A claim may contain the same action (through can_move): its bound variables must not meet the move's
+        # own.
         own = {
             b: t.bound(f"move {b.payload}", b.domain)
             for b in t.variables_of([*guard, *written, *command.parameters])
@@ -155,31 +184,43 @@ class Moves:
             label,
             command.action.name,
             command.outcome,
+            tuple(own[p] for p in command.parameters),
             joined.args if joined.op == "and" else () if joined is t.TRUE else (joined,),
             {leaf: ready(term) for leaf, term in command.updates.items()},
             tuple((ready(term), domain) for term, domain in command.fits),
-            command.refused,
+            command,
         )
 
     def _substituted(self, move: Move, claim: t.Term, suffix: str) -> t.Term:
         key = f"{move.label}{suffix}"
         cache = self._after.get(key)
         if cache is None:
-            cache = self._after[key] = self._replacement(move, suffix)
+            cache = self._after[key] = {
+                t.variable(f"{leaf}{suffix}", variable.domain): move.updates.get(leaf, variable)
+                for leaf, variable in self.leaves.items()
+            }
+        for word in t.variables_of([claim]) if suffix else ():
+            if str(word.payload).startswith("step "):
+                cache[word] = t.boolean(step_word(str(word.payload), move.command))
         return t.substitute(claim, {}, cache)
 
-    def _replacement(self, move: Move, suffix: str) -> dict[t.Term, t.Term]:
-        replace: dict[t.Term, t.Term] = {}
-        for leaf, variable in self.leaves.items():
-            replace[t.variable(f"{leaf}{suffix}", variable.domain)] = move.updates.get(leaf, variable)
-        if suffix:
-            actions, outcomes = step_enumerations(self.protocol)
-            for kind, enumeration, mine in (("action", actions, move.action), ("outcome", outcomes, move.outcome)):
-                for member in enumeration.members:
-                    word = t.variable(f"step {kind} {member.name}", BOOLEAN)
-                    replace[word] = t.boolean(member.name == mine)
-            replace[t.variable("step refused", BOOLEAN)] = t.boolean(move.refused)
-        return replace
+    def _supplies(self) -> Iterator[t.Term]:
+        """The families that say which ids are used, where only finitely many ever are."""
+        fresh = [d for a in self.protocol.actions.values() for _, d in a.parameters if isinstance(d, Fresh)]
+        for name in dict.fromkeys(domain.used for domain in fresh):
+            used = self.leaves.get(name) or self.leaves[f"{name}.present"]
+            leaf = str(used.payload)
+            written = [move.updates[leaf] for move in self.moves if leaf in move.updates]
+            single = isinstance(used.domain, t.Array) and len(used.domain.index) == 1
+            if single and self.first[used].args == (t.FALSE,) and all(_few(used, term) for term in written):
+                yield used
+
+
+def _few(family: t.Term, written: t.Term) -> bool:
+    """Whether what is written differs from `family` in finitely many cells."""
+    if written.op == "ite":
+        return all(_few(family, a) for a in written.args[1:])
+    return written is family or (written.op == "store" and _few(family, written.args[0]))
 
 
 def _inside(term: t.Term, domain: LeafDomain) -> t.Term:
@@ -201,16 +242,23 @@ def parts_of(term: t.Term) -> Iterator[t.Term]:
                 yield t.forall((*term.args[:-1], *inner), part.args[-1] if inner else part)
     elif term.op == "or" and sum(a.op in ("and", "forall") for a in term.args) == 1:
         rest = [a for a in term.args if a.op not in ("and", "forall")]
-        inner = next(a for a in term.args if a.op in ("and", "forall"))
-        if inner.op == "forall":
-            yield from parts_of(t.forall(inner.args[:-1], t.or_((*rest, inner.args[-1]))))
+        joined = next(a for a in term.args if a.op in ("and", "forall"))
+        if joined.op == "forall":
+            yield from parts_of(t.forall(joined.args[:-1], t.or_((*rest, joined.args[-1]))))
         else:
-            for part in inner.args:
+            for part in joined.args:
                 yield from parts_of(t.or_((*rest, part)))
     elif term is not t.TRUE:
         yield term
 
 
-def unreadable(error: ModelError) -> str:
-    """Why there is no reading for all sizes, as a verdict prints it."""
-    return f"no reading for all sizes: {error}"
+def subterms(terms: Iterable[t.Term]) -> Iterator[t.Term]:
+    """Every distinct term below and including these."""
+    seen: set[t.Term] = set()
+    stack = list(terms)
+    while stack:
+        term = stack.pop()
+        if term not in seen:
+            seen.add(term)
+            stack.extend(term.args)
+            yield term

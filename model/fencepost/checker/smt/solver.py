@@ -1,14 +1,14 @@
 """Asking Z3 whether formulas can hold together, within limits of time and with a fixed seed.
 
-`unsat` is the only answer that proves anything. Quantifiers make Z3 give up or loop where another setting decides, so
-a question is asked in a few ways, shortest first, until one answers or the time is over.
+`unsat` is the only answer that proves anything. Quantifiers make Z3 give up or loop where another setting
+decides, so a question is asked in a few ways, shortest first, until one answers or the time is over.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fencepost.checker.smt.translate import Formula, Translator
@@ -18,19 +18,32 @@ SAT, UNSAT, UNKNOWN = "sat", "unsat", "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to ask: Z3's options, and the share of the time limit that it may use."""
+    """One way to ask: Z3's options, and the share of the time limit that it may use.
+
+    A `light` way leaves out the assumptions that are likely to be a burden, and names those that its
+    ``unsat`` rests on; its other answers count for nothing. A `supplied` way takes it that ids never run out.
+    """
 
     name: str
     share: float
     options: Mapping[str, Any]
+    light: bool = False
+    supplied: bool = False
 
 
-# The first answers almost everything that holds. Matching alone ends quickly where model-based instantiation loops.
+_MATCHING: Final[Mapping[str, Any]] = {"auto_config": False, "smt.mbqi": False}
+# Matching shows almost everything that holds, in milliseconds, and ends soon where it shows nothing; looking
+# for models of the quantifiers finds what does not hold, and some proofs that matching has no patterns for.
 WAYS: Final = (
-    Way("plain", 0.3, {}),
-    Way("matching", 0.2, {"auto_config": False, "smt.mbqi": False}),
-    Way("simplex", 0.5, {"smt.arith.solver": 2, "smt.random_seed": 7}),
+    Way("matching", 0.15, _MATCHING, light=True),
+    Way("matching with ids left", 0.15, _MATCHING, light=True, supplied=True),
+    Way("models", 0.4, {"auto_config": False}),
+    Way("macros", 0.3, {"smt.macro_finder": True, "smt.arith.solver": 2}),
 )
+BRIEFLY: Final = (WAYS[0], Way("models", 0.1, {"auto_config": False}))
+"""For a claim that is lost already: the rest of its obligations is only for the report."""
+MODELS: Final = WAYS[2:]
+"""For a question that is hoped to be answered ``sat``."""
 
 
 class Deadline:
@@ -47,12 +60,17 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the solver said: `status`, in how many seconds, in which way it was asked, and its model if it gave one."""
+    """What the solver said: `status`, in how many seconds and in which way it was asked.
+
+    `used` names the assumptions that an ``unsat`` rests on; `supplied` tells whether it takes it that ids
+    never run out.
+    """
 
     status: str
     seconds: float
     way: str
-    model: Any = None
+    used: frozenset[str] = frozenset()
+    supplied: bool = False
 
 
 class Asker:
@@ -64,34 +82,50 @@ class Asker:
         self.timeout_s = timeout_s
         self.seed = seed
 
-    def ask(self, formulas: Iterable[Formula], *, ways: tuple[Way, ...] = WAYS) -> Answer:
-        """Whether the formulas can hold together: ``unsat``, ``sat`` or ``unknown``."""
-        asserted = list(formulas)
+    def ask(
+        self,
+        formulas: Iterable[Formula],
+        assumed: Mapping[str, Formula] | None = None,
+        *,
+        heavy: Container[str] = (),
+        supply: Iterable[Formula] = (),
+        ways: Iterable[Way] = WAYS,
+    ) -> Answer:
+        """Whether the formulas can hold together with the assumptions: ``unsat``, ``sat`` or ``unknown``.
+
+        `heavy` names the assumptions that a light way leaves out; `supply` says that ids never run out.
+        """
+        asserted, named, supplies = list(formulas), dict(assumed or {}), list(supply)
+        spared = {name: formula for name, formula in named.items() if name not in heavy}
         started = time.monotonic()
+        how = ""
         for way in ways:
-            limit_s = min(self.timeout_s * way.share, self.deadline.left_s)
+            if way.supplied and not supplies:
+                continue
+            limit_s, how = min(self.timeout_s * way.share, self.deadline.left_s), way.name
             if limit_s <= 0:
                 return Answer(UNKNOWN, time.monotonic() - started, "out of budget")
-            answer = self._ask(asserted, way, limit_s)
-            if answer is not None:
-                return Answer(str(answer.check_result), time.monotonic() - started, way.name, answer.model)
-        return Answer(UNKNOWN, time.monotonic() - started, ways[-1].name)
+            given = [*asserted, *supplies] if way.supplied else asserted
+            answer = self._ask(given, spared if way.light else named, way, limit_s)
+            if answer.status == UNSAT or (answer.status == SAT and not way.light):
+                return replace(answer, seconds=time.monotonic() - started)
+        return Answer(UNKNOWN, time.monotonic() - started, how)
 
-    def _ask(self, formulas: list[Formula], way: Way, limit_s: float) -> _Found | None:
+    def _ask(self, formulas: list[Formula], assumed: dict[str, Formula], way: Way, limit_s: float) -> Answer:
         z3 = self.translator.z3
         solver = z3.Solver(ctx=self.translator.context)
-        options = {"smt.random_seed": self.seed, **way.options}
         solver.set("timeout", max(1, int(limit_s * 1000)))
-        for name, value in options.items():
+        for name, value in {"smt.random_seed": self.seed, **way.options}.items():
             solver.set(name, value)
         solver.add(formulas)
-        result = str(solver.check())
-        if result == UNKNOWN:
-            return None
-        return _Found(result, solver.model() if result == SAT else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    check_result: str
-    model: Any
+        names = {f"assumed {i}": name for i, name in enumerate(assumed)}
+        for literal, formula in zip(names, assumed.values(), strict=True):
+            if way.light:
+                solver.assert_and_track(formula, z3.Bool(literal, self.translator.context))
+            else:
+                solver.add(formula)
+        status = str(solver.check())
+        if status != UNSAT:
+            return Answer(status, 0.0, way.name)
+        used = [names[c.decl().name()] for c in solver.unsat_core()] if way.light else list(assumed)
+        return Answer(status, 0.0, way.name, frozenset(used), way.supplied)

@@ -1,11 +1,12 @@
 """Terms as formulas of Z3: the reading for all sizes, and the arithmetic of the finite one.
 
-For all sizes a sort is an uninterpreted sort, a counter an integer without an upper end, and a family a function:
-updates never reach the solver, because claims about the state after a step are rewritten to the state before it
-(`obligations.py`), where every array is read at once. What may not live here: strategy, time limits, verdicts.
+For all sizes a sort is an uninterpreted sort, a counter an integer without an upper end, and a family a
+function: updates never reach the solver, because claims about the state after a step are rewritten to the
+state before it (`obligations.py`), where every array is read at once. What may not live here: strategy, time
+limits, verdicts.
 
-Z3 ships no types, so its objects are `Any` here; each translator has a context of its own, so that what was asked
-before cannot change an answer.
+Z3 ships no types, so its objects are `Any` here; each translator has a context of its own, so that what was
+asked before cannot change an answer.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from typing import Any
 
 from fencepost.model import terms as t
 from fencepost.model.domains import Boolean, Counter, Enumeration, LeafDomain, Range, Sort
-from fencepost.model.errors import ModelError, NeedsFiniteError
-from fencepost.model.protocol import Protocol
+from fencepost.model.errors import ModelError, NeedsFiniteError, Site
 
 Formula = Any
 """An expression of Z3."""
 
 EXPANDED_VALUES = 16
-"""A quantifier over at most so many values is written out: the solver is better at cases than at quantifiers."""
+"""Quantifiers over at most so many values are written out: the solver is better at cases."""
 
 
 class Translator:
@@ -38,14 +38,17 @@ class Translator:
         self._members: dict[Enumeration, list[Formula]] = {}
         self._elements: dict[Sort, dict[int, Formula]] = {}
         self._families: dict[t.Term, Any] = {}
+        self._facts: dict[t.Term, list[Formula]] = {}
 
     def formula(self, term: t.Term) -> Formula:
-        """The formula of a boolean or scalar term; raises ModelError for what has no reading for all sizes."""
+        """The formula of a boolean or scalar term; raises ModelError for what has no reading."""
         found = self._made.get(term)
         if found is None:
             builder = _BUILDERS.get(term.op)
             if builder is None:
-                raise ModelError(f"{term.op} in {term!r} has no reading for all sizes", instead="read its cells")
+                raise ModelError(
+                    f"{term.op} in {term!r} has no reading for all sizes", instead="read its cells"
+                )
             found = self._made[term] = builder(self, term)
         return found
 
@@ -65,12 +68,13 @@ class Translator:
             return self.z3.IntSort(self.context)
         found = self._sorts.get(domain)
         if found is None:
+            # The number keeps two sorts apart that happen to have one name.
+            name = f"{domain.name} {len(self._sorts)}"
             if isinstance(domain, Sort):
-                found = self.z3.DeclareSort(domain.name, self.context)
+                found = self.z3.DeclareSort(name, self.context)
             else:
-                names = [f"{domain.name}.{m.name}" for m in domain.members]
-                found, members = self.z3.EnumSort(domain.name, names, self.context)
-                self._members[domain] = members
+                members = [f"{name} {m.name}" for m in domain.members]
+                found, self._members[domain] = self.z3.EnumSort(name, members, self.context)
             self._sorts[domain] = found
         return found
 
@@ -82,24 +86,32 @@ class Translator:
             return [formula >= domain.low, formula <= domain.high]
         return []
 
-    def domain_facts(self, protocol: Protocol, variables: Iterable[t.Term]) -> list[Formula]:
+    def domain_facts(self, variables: Iterable[t.Term]) -> list[Formula]:
         """That these variables and parameters lie in their domains, each cell of a family included."""
         facts: list[Formula] = []
         for variable in variables:
-            if not isinstance(variable.domain, t.Array):
-                facts += self.within(self.formula(variable), variable.domain)
-                continue
-            if not isinstance(variable.domain.value, (Counter, Range)):
-                continue
-            index = tuple(t.bound(f"cell {i}", d) for i, d in enumerate(variable.domain.index))
-            places = [self.formula(i) for i in index]
-            inside = self.within(self._family(variable)(*places), variable.domain.value)
-            where = [fact for i, place in zip(index, places, strict=True) for fact in self.within(place, i.domain)]
-            body = self.conjunction(inside)
-            if where:
-                body = self.z3.Implies(self.conjunction(where), body)
-            facts.append(self.z3.ForAll(places, body))
+            known = self._facts.get(variable)
+            if known is None:
+                domain = variable.domain
+                if isinstance(domain, t.Array):
+                    known = self._family_facts(variable, domain)
+                else:
+                    known = self.within(self.formula(variable), domain)
+                self._facts[variable] = known
+            facts += known
         return facts
+
+    def _family_facts(self, variable: t.Term, domain: t.Array) -> list[Formula]:
+        index = tuple(t.bound(f"cell {i}", d) for i, d in enumerate(domain.index))
+        places = [self.formula(i) for i in index]
+        inside = self.within(self._family(variable)(*places), domain.value)
+        if not inside:
+            return []
+        where = [
+            fact for i, place in zip(index, places, strict=True) for fact in self.within(place, i.domain)
+        ]
+        body = self.conjunction(inside)
+        return [self.z3.ForAll(places, self.z3.Implies(self.conjunction(where), body) if where else body)]
 
     def distinct_elements(self) -> list[Formula]:
         """That the elements mentioned by name so far are different ones."""
@@ -117,7 +129,9 @@ class Translator:
         if isinstance(term.domain, Sort):
             known = self._elements.setdefault(term.domain, {})
             if code not in known:
-                known[code] = self.z3.Const(f"element {term.domain.element(code).label}", self.sort_of(term.domain))
+                known[code] = self.z3.Const(
+                    f"element {term.domain.element(code).label}", self.sort_of(term.domain)
+                )
             return known[code]
         return self.z3.IntVal(code, self.context)
 
@@ -134,7 +148,9 @@ class Translator:
         found = self._families.get(array)
         if found is None:
             if array.op != "var" or not isinstance(array.domain, t.Array):
-                raise ModelError(f"the family {array!r} has no reading for all sizes", instead="read its cells")
+                raise ModelError(
+                    f"the family {array!r} has no reading for all sizes", instead="read its cells"
+                )
             sorts = [self.sort_of(d) for d in (*array.domain.index, array.domain.value)]
             found = self._families[array] = self.z3.Function(str(array.payload), *sorts)
         return found
@@ -150,7 +166,9 @@ class Translator:
         body = self.formula(term.args[-1])
         inside = [f for v, x in zip(term.args, variables, strict=False) for f in self.within(x, v.domain)]
         if term.op == "forall":
-            return self.z3.ForAll(variables, self.z3.Implies(self.conjunction(inside), body) if inside else body)
+            return self.z3.ForAll(
+                variables, self.z3.Implies(self.conjunction(inside), body) if inside else body
+            )
         return self.z3.Exists(variables, self.conjunction([*inside, body]) if inside else body)
 
     def _count(self, term: t.Term) -> Formula:
@@ -200,24 +218,26 @@ _BUILDERS: Mapping[str, Callable[[Translator, t.Term], Formula]] = {
 }
 
 
-def needs_finite(term: t.Term) -> NeedsFiniteError:
+def needs_finite(term: t.Term, site: Site | None = None) -> NeedsFiniteError:
     """The error for a count, which has no reading for all sizes."""
     return NeedsFiniteError(
         f"count in {term!r} needs to know how many there are",
         instead="for all sizes write at_most_one(…), or keep a counter variable",
+        site=site,
     )
 
 
 class Unbounded:
-    """Rewrites terms for all sizes: counters have no limit, small quantifiers are written out, switches may be off.
+    """Rewrites terms for all sizes: no limits, small quantifiers written out, some switches off.
 
-    A term that compares with a limit in another way than `≤`, or that counts, raises ModelError.
+    A term that uses a limit in another way than `x <= limit`, or that counts, raises NeedsFiniteError at
+    `site`.
     """
 
+    site: Site | None = None
+
     def __init__(self, off: Iterable[str] = ()) -> None:
-        self._done: dict[t.Term, t.Term] = {
-            t.variable(f"switch {name}", Boolean()): t.FALSE for name in off
-        }
+        self._done: dict[t.Term, t.Term] = {t.variable(f"switch {name}", Boolean()): t.FALSE for name in off}
 
     def __call__(self, term: t.Term) -> t.Term:
         """`term` as it reads when no counter has an end."""
@@ -228,12 +248,9 @@ class Unbounded:
 
     def _rewrite(self, term: t.Term) -> t.Term:
         if term.op == "limit" or (term.op in ("eq", "neg") and any(_is_limit(a) for a in term.args)):
-            raise ModelError(
-                f"the limit of the counter {term.payload or term!r} used as a number",
-                instead="for all sizes a counter has no limit; only x <= limit has a reading",
-            )
+            raise self._no_limit(term)
         if term.op == "count":
-            raise needs_finite(term)
+            raise needs_finite(term, self.site)
         if term.op == "le" and any(_is_limit(a) for a in term.args):
             return self._against_limit(term)
         if not term.args:
@@ -245,13 +262,22 @@ class Unbounded:
     def _against_limit(self, term: t.Term) -> t.Term:
         left, right = term.args
         if _is_limit(left) and _is_limit(right):
-            raise ModelError(f"two limits compared in {term!r}", instead="for all sizes a counter has no limit")
+            raise self._no_limit(term)
         self(left if _is_limit(right) else right)
         return t.boolean(_is_limit(right))
 
+    def _no_limit(self, term: t.Term) -> NeedsFiniteError:
+        return NeedsFiniteError(
+            f"the limit of a counter used as a number in {term!r}",
+            instead="for all sizes a counter has no limit; only x <= limit has a reading",
+            site=self.site,
+        )
+
 
 def _is_limit(term: t.Term) -> bool:
-    return term.op == "limit" or (term.op == "add" and term.args[0].op == "limit" and t.is_const(term.args[1]))
+    return term.op == "limit" or (
+        term.op == "add" and term.args[0].op == "limit" and t.is_const(term.args[1])
+    )
 
 
 def _codes(domain: t.TermDomain) -> range | None:

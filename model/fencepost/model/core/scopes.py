@@ -7,6 +7,13 @@ from fencepost.model.core.state import core
 ALL_SWITCHES = ("crash", "pause", "reply_lost", "commit_lost", "commit_duplicated")
 
 core.scope(
+    "quick",
+    sizes={"worker": 2, "commit": 2},
+    bounds={"lease_version": 2, "state_version": 2, "incarnation": 1},
+    switches=("crash", "reply_lost", "commit_duplicated"),
+    why="as small, without pauses and lost commits, which add waiting but no new kind of step: for sweeps",
+)
+core.scope(
     "small",
     sizes={"worker": 2, "commit": 2},
     bounds={"lease_version": 2, "state_version": 2, "incarnation": 1},

@@ -137,6 +137,18 @@ _add(
     ("F12",),
 )
 _add(
+    "at-least-once-log",
+    without(core, "at-least-once-log", decide_commit=("if in_log(s, c)", '"stale-state-version"')),
+    "Neither the commit id nor the state version is compared, so a commit that arrives twice is logged twice.",
+    ("F12", "F04"),
+)
+_add(
+    "commits-after-the-end",
+    without(core, "commits-after-the-end", decide_commit=('"finished"',)),
+    "A commit is accepted although the instance has reached its end.",
+    ("F05",),
+)
+_add(
     "no-restart",
     core.variant("no-restart", without=["restart"]),
     "A worker that died stays dead.",

@@ -1,0 +1,76 @@
+"""Adapters as they are named on the command line: ``sqlite``, ``package.module:make``, ``path/to/file.py:make``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fencepost.checker.subject import UsageError
+from fencepost.conformance.adapter import Adapter
+from fencepost.model.protocol import did_you_mean
+
+BUILT_IN = {"sqlite": "fencepost.reference.adapter:make_sqlite"}
+
+_NEEDED = ("name", "capabilities", "fresh_world", "open_worker", "observe", "close_world")
+
+
+def load_adapter(spec: str) -> Adapter:
+    """The adapter that `spec` names; UsageError says what is missing.
+
+    After the colon stands an adapter, or a function without arguments that makes one. Modules are looked up in the
+    current directory as well.
+    """
+    where, colon, attribute = BUILT_IN.get(spec, spec).rpartition(":")
+    if not colon or not where or not attribute:
+        built_in = ", ".join(BUILT_IN)
+        raise UsageError(f"{spec!r} names no adapter; write package.module:make, path/to/file.py:make, or {built_in}")
+    module = _module(spec, where)
+    found: Any = getattr(module, attribute, None)
+    if found is None:
+        known = [n for n in vars(module) if not n.startswith("_")]
+        remedy = did_you_mean(attribute, known, "name a function that makes an adapter").split("; known:")[0]
+        raise UsageError(f"{where} has no {attribute!r}; {remedy}")
+    adapter = found() if callable(found) and not hasattr(found, "fresh_world") else found
+    adapter = adapter() if isinstance(adapter, type) else adapter
+    missing = [n for n in _NEEDED if not hasattr(adapter, n)]
+    if missing:
+        raise UsageError(
+            f"{spec} gives {type(adapter).__name__}, which is no adapter: it has no {', '.join(missing)}; "
+            "see fencepost.conformance.adapter"
+        )
+    made: Adapter = adapter
+    return made
+
+
+def _module(spec: str, where: str) -> ModuleType:
+    if where.endswith(".py"):
+        return _from_file(Path(where))
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (where == error.name or where.startswith(f"{error.name}.")):
+            raise UsageError(
+                f"no module {where!r} (asked for by {spec!r}); install it, or run this where it can be imported"
+            ) from error
+        raise
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; give the path of the Python file with the adapter")
+    name = f"fencepost_adapter_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} cannot be loaded as Python; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))  # what stands beside it, as with `python path/to/file.py`
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,252 @@
+"""What there is, as tables and as explanations: claims, actions, scopes, variants, refusals, switches."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.checker.subject import Subject, UsageError
+from fencepost.cli.errors import shown_place
+from fencepost.model.core.variants import VARIANTS
+from fencepost.model.lint import helpers_of
+from fencepost.model.protocol import Action, did_you_mean
+from fencepost.properties import REFUSALS, REGISTRY, Claim, Kind
+
+Table = tuple[Sequence[str], list[Sequence[str]]]
+
+
+def claims_table(subject: Subject) -> Table:
+    """The promises, then the supporting invariants and the witnesses."""
+    rows = [(c.id, c.name, c.kind.value, c.section, c.sentence) for c in subject.claims.promises()]
+    others = subject.claims.of_kind(Kind.SUPPORTING, Kind.SOMETIMES)
+    rows += [("", c.name, c.kind.value, c.section, c.sentence) for c in others]
+    return ("id", "name", "kind", "section", "sentence"), list(rows)
+
+
+def actions_table(subject: Subject) -> Table:
+    """Every action in reading order, with the refusals that it can answer."""
+    rows = [
+        (
+            a.name,
+            a.actor,
+            "yes" if a.is_operation else "no",
+            a.switch or "",
+            f"{a.doc} {_answers(codes)}" if (codes := refusal_codes(a)) else a.doc,
+        )
+        for a in subject.protocol.actions.values()
+    ]
+    return ("name", "actor", "operation", "switch", "what happens"), list(rows)
+
+
+def _answers(codes: Sequence[str]) -> str:
+    return f"Refusals, in order: {', '.join(codes)}."
+
+
+def scopes_table(subject: Subject) -> Table:
+    """Every scope with its bounds, its switches and its reason."""
+    rows = [
+        (s.name, s.describe(), ", ".join(sorted(s.switches)), s.why) for s in subject.protocol.scopes.values()
+    ]
+    return ("name", "bounds", "switches on", "why"), list(rows)
+
+
+def variants_table(subject: Subject) -> Table:
+    """The built-in variants of the core."""
+    del subject
+    rows = [(v.name, ", ".join(broken_by(v.breaks)) or "-", v.story) for v in VARIANTS.values()]
+    return ("name", "breaks", "story"), list(rows)
+
+
+def refusals_table(subject: Subject) -> Table:
+    """The registry of refusals, in order of precedence."""
+    del subject
+    yes = {True: "yes", False: "no"}
+    rows = [(r.code, yes[r.definite], yes[r.retryable], f"{r.meaning} {r.sequel}") for r in REGISTRY]
+    return ("code", "definite", "may succeed later", "meaning, and what the caller does next"), list(rows)
+
+
+def switches_table(subject: Subject) -> Table:
+    """The switches of the world, with the scopes that have them on."""
+    scopes = subject.protocol.scopes.values()
+    rows = [
+        (name, ", ".join(s.name for s in scopes if name in s.switches), meaning)
+        for name, meaning in subject.protocol.switches.items()
+    ]
+    return ("name", "on in scope", "meaning"), list(rows)
+
+
+TABLES: Mapping[str, Callable[[Subject], Table]] = {
+    "claims": claims_table,
+    "actions": actions_table,
+    "scopes": scopes_table,
+    "variants": variants_table,
+    "refusals": refusals_table,
+    "switches": switches_table,
+}
+
+
+def names(subject: Subject, kind: str) -> list[str]:
+    """The names of one kind; of claims, the ids of the promises."""
+    if kind == "claims":
+        return list(subject.claims.ids())
+    _, rows = TABLES[kind](subject)
+    return [row[0] for row in rows]
+
+
+def refusal_codes(action: Action) -> list[str]:
+    """The codes that an action can be refused with, in the order of its text."""
+    return list(dict.fromkeys(_codes(action.function, set())))
+
+
+def _codes(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
+    plain = inspect.unwrap(function)
+    if plain in seen or not hasattr(plain, "__code__"):
+        return
+    seen.add(plain)
+    constants = plain.__code__.co_consts
+    yield from (c for c in constants if isinstance(c, str) and c in REFUSALS)
+    for helper in helpers_of(plain):
+        yield from _codes(helper, seen)
+
+
+def broken_by(breaks: Mapping[str, int]) -> list[str]:
+    """The claims that a variant breaks, with the length of the shortest run."""
+    return [f"{claim} in {steps}" for claim, steps in breaks.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What there is to say about one thing: its title, its sentences, labelled facts, and source text."""
+
+    title: str
+    sentences: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    source: str = ""
+    place: str = ""
+    run: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """The explanation as plain data."""
+        facts: dict[str, list[str]] = {}
+        for label, text in self.facts:
+            facts.setdefault(label, []).append(text)
+        return {
+            "title": self.title,
+            "sentences": list(self.sentences),
+            "facts": facts,
+            "source": self.source,
+            "place": self.place,
+            "run": list(self.run),
+        }
+
+
+def explain(subject: Subject, name: str) -> list[Explanation]:
+    """All that goes by a name: a claim's id or name, a refusal, variant, action, scope or switch; else UsageError."""
+    protocol = subject.protocol
+    found: list[Explanation] = [_claim(subject, c) for c in subject.claims.claims.values() if name in (c.id, c.name)]
+    if name in REFUSALS:
+        found.append(_refusal(subject, name))
+    if name in VARIANTS:
+        found.append(_variant(name))
+    if name in protocol.actions:
+        found.append(_action(protocol.actions[name]))
+    if name in protocol.scopes:
+        found.append(_scope(subject, name))
+    if name in protocol.switches:
+        found.append(_switch(subject, name))
+    if not found:
+        known = [*subject.claims.ids(), *subject.claims.claims, *REFUSALS, *VARIANTS, *protocol.actions]
+        known += [*protocol.scopes, *protocol.switches]
+        remedy = did_you_mean(name, known, "see `fencepost list`").split("; known:")[0]
+        raise UsageError(f"nothing is called {name!r}: {remedy}")
+    return found
+
+
+def _claim(subject: Subject, claim: Claim) -> Explanation:
+    everything = subject.claims.claims
+    facts = [("kind", claim.kind.value)]
+    if claim.section:
+        facts.append(("section", claim.section))
+    for witness in claim.witnesses:
+        sentence = everything[witness].sentence if witness in everything else "not declared"
+        facts.append(("witness", f"{witness}: {sentence}"))
+    if claim.kind is Kind.SOMETIMES:
+        facts += [("witness of", f"{c.id} {c.name}") for c in everything.values() if claim.name in c.witnesses]
+    for other in subject.supporting():
+        if claim.id in other.supports and claim.kind is not Kind.SUPPORTING:
+            facts.append(("supported by", f"{other.name}: {other.sentence}"))
+    if claim.supports:
+        facts.append(("supports", ", ".join(claim.supports)))
+    if claim.by_shape:
+        facts.append(("cannot break", claim.by_shape))
+    for variant in VARIANTS.values():
+        steps = variant.breaks.get(claim.name, variant.breaks.get(claim.id))
+        if steps is not None:
+            facts.append(("broken by", f"{variant.name}, in {steps} steps: {variant.story}"))
+    title = f"{claim.id} {claim.name}" if claim.id != claim.name else claim.name
+    return Explanation(
+        title, (claim.sentence,), tuple(facts), _source(claim.predicate), shown_place(claim.place), _ways(subject, claim)
+    )
+
+
+def _ways(subject: Subject, claim: Claim) -> tuple[str, ...]:
+    if claim.kind not in (Kind.ALWAYS, Kind.EACH_STEP):
+        return ()
+    file = f" --with {subject.file}" if subject.file else ""
+    return (f"fencepost check {claim.id}{file}", f"fencepost prove {claim.id}{file}")
+
+
+def _refusal(subject: Subject, code: str) -> Explanation:
+    refusal = REFUSALS[code]
+    facts = [
+        ("definite", "yes: this call changed nothing" if refusal.definite else "no: it may have happened"),
+        ("may succeed later", "yes" if refusal.retryable else "no"),
+        ("precedence", f"{[r.code for r in REGISTRY].index(code) + 1} of {len(REGISTRY)}"),
+    ]
+    facts += [("answered by", a.name) for a in subject.protocol.actions.values() if code in refusal_codes(a)]
+    return Explanation(f"refusal {code}", (refusal.meaning, refusal.sequel), tuple(facts))
+
+
+def _variant(name: str) -> Explanation:
+    variant = VARIANTS[name]
+    facts = [("breaks", f"{claim}, in {steps} steps") for claim, steps in variant.breaks.items()]
+    if variant.faults:
+        facts.append(("stands for", ", ".join(variant.faults)))
+    return Explanation(f"variant {name}", (variant.story,), tuple(facts), run=(f"fencepost check --variant {name}",))
+
+
+def _action(action: Action) -> Explanation:
+    facts = [("actor", action.actor)]
+    if action.home is not None:
+        facts.append(("operation", f"decided by the {action.home} in one transaction"))
+    if action.switch is not None:
+        facts.append(("only with", f"the switch {action.switch}"))
+    codes = refusal_codes(action)
+    if codes:
+        facts.append(("refusals, in order", ", ".join(codes)))
+    place = shown_place(f"{action.site.file}:{action.site.line}")
+    return Explanation(f"action {action.name}", (action.doc,), tuple(facts), _source(action.function), place)
+
+
+def _scope(subject: Subject, name: str) -> Explanation:
+    scope = subject.protocol.scopes[name]
+    facts = [("bounds", scope.describe()), ("switches on", ", ".join(sorted(scope.switches)) or "none")]
+    return Explanation(f"scope {name}", (scope.why,), tuple(facts), run=(f"fencepost check --scope {name}",))
+
+
+def _switch(subject: Subject, name: str) -> Explanation:
+    protocol = subject.protocol
+    facts = [("on in scope", s.name) for s in protocol.scopes.values() if name in s.switches]
+    facts += [("action", f"{a.name}: {a.doc}") for a in protocol.actions.values() if a.switch == name]
+    return Explanation(
+        f"switch {name}", (protocol.switches[name],), tuple(facts), run=(f"fencepost check --off {name}",)
+    )
+
+
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(inspect.unwrap(function)).rstrip()
+    except OSError:
+        return ""

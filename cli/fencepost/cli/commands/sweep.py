@@ -1,0 +1,123 @@
+"""`fencepost sweep`: what notices when something is missing from the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fencepost.cli import options
+from fencepost.cli.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fencepost.checker.subject import Subject
+    from fencepost.checker.sweep import SweepReport, SweepRow
+
+
+@click.command("sweep", short_help="Take one thing away from the model at a time and see which claim notices.")
+@options.SUBJECT
+@options.SCOPE
+@click.option(
+    "--kinds",
+    metavar="KIND,...",
+    default="",
+    help="Only these kinds of change: when, refuse_unless, answered-only, effect, branch, action.",
+)
+@click.option("--pairs", is_flag=True, help="Also remove two guards at once, out of those that nothing needs alone.")
+@options.budget(None, "Seconds for the whole sweep")
+@options.MEMORY
+@options.jobs(1, "How many processes share the work.")
+@options.JSON
+@options.DEBUG
+def command(
+    file: str,
+    variant: str,
+    scope_text: str,
+    on: tuple[str, ...],
+    off: tuple[str, ...],
+    kinds: str,
+    budget_s: float | None,
+    memory_mb: int | None,
+    jobs: int,
+    *,
+    pairs: bool,
+    as_json: bool,
+) -> int:
+    """Take one thing away from the model at a time and see which claim notices.
+
+    Each guard, refusal, effect, branch and action is removed in turn, and the changed model is searched for a violation
+    of any claim. A line that nothing needs, and a claim that nothing breaks, are findings (exit code 3).
+    """
+    from fencepost.checker.subject import load
+    from fencepost.checker.sweep import sweep
+    from fencepost.cli.reports import json_of, subject_line
+    from fencepost.cli.scopes import chosen_scope, described
+    from fencepost.cli.text import echo
+
+    subject = load(file, variant=variant)
+    scope = chosen_scope(subject, scope_text, on=on, off=off, default="quick")
+    chosen = _kinds(kinds)
+    with progress("sweeping") as tell:
+        report = sweep(
+            subject,
+            scope=scope,
+            kinds=chosen,
+            with_pairs=pairs,
+            budget_s=budget_s,
+            memory_mb=memory_mb,
+            jobs=jobs,
+            on_progress=tell,
+        )
+    if as_json:
+        click.echo(json_of(report.as_json()))
+    else:
+        echo([subject_line(subject), *described(scope), ""])
+        echo(_lines(report, subject))
+    return report.exit_code
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    from fencepost.checker.subject import UsageError
+    from fencepost.checker.sweep import KINDS
+    from fencepost.model.protocol import did_you_mean
+
+    by_name = {k.replace(" ", "-"): k for k in KINDS}
+    found = []
+    for name in filter(None, (k.strip().replace(" ", "-") for k in text.split(","))):
+        if name not in by_name:
+            raise UsageError(f"--kinds: no kind of change {name!r}; {did_you_mean(name, by_name, 'there are none')}")
+        found.append(by_name[name])
+    return tuple(found) or KINDS
+
+
+def _lines(report: SweepReport, subject: Subject) -> Iterator[str]:
+    from fencepost.checker.sweep import summary
+    from fencepost.cli.text import columns, wrapped
+
+    heading = ("outcome", "by claim (steps)", "place", "change")
+    yield from columns((_row(r, subject) for r in report.rows), heading)
+    yield ""
+    for row in report.unaccounted:
+        yield from wrapped(f"{row.name}: {row.outcome}; {_place(row)}", "         ", "finding: ")
+    names = {c.name: c.id for c in subject.chosen()}
+    for name in report.unbroken:
+        yield from wrapped(f"no change breaks {names[name]} {name}", "         ", "finding: ")
+    for name, why in report.by_shape.items():
+        yield from wrapped(f"nothing can break {names[name]} {name}: {why}", "         ", "by shape: ")
+    for note in report.notes:
+        yield from wrapped(f"note: {note}")
+    yield from wrapped(f"{summary(report)}; {len(report.unbroken)} claims that nothing breaks; {report.seconds:.1f} s")
+
+
+def _row(row: SweepRow, subject: Subject) -> tuple[str, str, str, str]:
+    claims = subject.claims.claims
+    by = ", ".join(f"{claims[n].id} ({steps})" for n, steps in row.broken.items())
+    change = f"{row.name} ({row.reason})" if row.reason else row.name
+    return row.outcome, by, _place(row), change
+
+
+def _place(row: SweepRow) -> str:
+    """File and line, the file by its last name: the table is about one model."""
+    return row.place.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,158 @@
+"""Reports as text: a line per claim, what a verdict rests on, and each violation as a table with its explanation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from fencepost.checker.subject import Subject
+from fencepost.checker.traces import Trace, table
+from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Finding, Report, Verdict
+from fencepost.cli.errors import shown_place
+from fencepost.cli.pins import differences, read_pins
+from fencepost.cli.text import WIDTH, amount, coloured, echo, wrapped
+from fencepost.model import Protocol
+
+_KINDS = {"always": "in a state", "each_step": "on a step"}
+
+
+def finish(
+    report: Report,
+    protocol: Protocol,
+    *,
+    heading: Iterable[str],
+    footing: Iterable[str] = (),
+    as_json: bool = False,
+    expect: str = "",
+    saved: Mapping[str, str] | None = None,
+) -> int:
+    """Print a report, or its JSON, and give the exit code. Runs that break a claim are saved as traces.
+
+    `saved` are tokens of runs by claim name, where the caller has saved them in a form of its own.
+    """
+    pins = read_pins(expect) if expect else None
+    tokens = save_traces(report) if saved is None else saved
+    different = differences(report, pins) if pins is not None else []
+    code = report.exit_code if pins is None else EXIT_REFUTED if different else EXIT_OK
+    if as_json:
+        data = {**report.as_json(), "exit_code": code, "replay": dict(tokens)}
+        if pins is not None:
+            data["differences"] = different
+        click.echo(json.dumps(data, indent=1, ensure_ascii=False))
+        return code
+    echo(heading)
+    click.echo()
+    echo(verdict_lines(report.findings))
+    for finding in report.findings:
+        if finding.trace is not None:
+            click.echo()
+            echo(violation(finding, protocol, report.subject, tokens.get(finding.claim.name, "")))
+    click.echo()
+    echo(summary_lines(report))
+    echo(footing)
+    if pins is not None:
+        echo([f"as {expect} says" if not different else f"not as {expect} says:"])
+        echo(f"  {line}" for line in different)
+    return code
+
+
+def save_traces(report: Report) -> dict[str, str]:
+    """Save the runs of a report; their tokens by claim name."""
+    return {f.claim.name: f.trace.save().stem for f in report.findings if f.trace is not None}
+
+
+def verdict_lines(findings: Iterable[Finding]) -> list[str]:
+    """A line per claim: verdict, id, name, and what it rests on where that is not the same for all."""
+    listed = list(findings)
+    shared = _shared(listed)
+    verdict_width = max((len(f.verdict.value) for f in listed), default=0)
+    id_width = max((len(_id(f)) for f in listed), default=0)
+    name_width = max((len(f.claim.name) for f in listed), default=0)
+    lines = []
+    for f in listed:
+        start = f"{f.verdict.value:<{verdict_width}}  " + (f"{_id(f):<{id_width}}  " if id_width else "")
+        if shared.get(f.verdict) == f.why or not f.why:
+            lines.append(start + f.claim.name)
+        elif len(start) + name_width + 2 + len(f.why) <= WIDTH:
+            lines.append(f"{start}{f.claim.name:<{name_width}}  {f.why}")
+        else:
+            lines.append(start + f.claim.name)
+            lines += wrapped(f.why, " " * len(start))
+    return lines
+
+
+def _id(finding: Finding) -> str:
+    return finding.claim.id if finding.claim.id != finding.claim.name else ""
+
+
+def _shared(findings: list[Finding]) -> dict[Verdict, str]:
+    """What all findings of a verdict rest on, where there are several and it is the same for all."""
+    shared = {}
+    for verdict in Verdict:
+        whys = [f.why for f in findings if f.verdict is verdict]
+        if len(whys) > 1 and len(set(whys)) == 1:
+            shared[verdict] = whys[0]
+    return shared
+
+
+def summary_lines(report: Report) -> list[str]:
+    """How many claims have which verdict, on what grounds, and in what time."""
+    shared = _shared(list(report.findings))
+    lines = []
+    for verdict in Verdict:
+        count = sum(f.verdict is verdict for f in report.findings)
+        if count:
+            lines += wrapped(f"{count} {verdict.value}" + (f": {shared[verdict]}" if verdict in shared else ""), "  ")
+    for note in report.notes:
+        lines += wrapped(f"note: {note}", "  ")
+    return lines
+
+
+def violation(finding: Finding, protocol: Protocol, subject: str, token: str) -> list[str]:
+    """One violation: the claim and its sentence, where it was found, the run as a table, and why it breaks."""
+    trace = finding.trace
+    assert trace is not None  # noqa: S101  # the caller has looked
+    claim = finding.claim
+    indent = " " * (len(finding.verdict.value) + 2)
+    title = f"{finding.verdict.value}  {claim.id} {claim.name}" if _id(finding) else f"{finding.verdict.value}  {claim.name}"
+    kind = f"{_KINDS.get(claim.kind.value, claim.kind.value)}; {finding.why}"
+    lines = [f"{title}  {kind:>{max(0, WIDTH - len(title) - 2)}}"] if len(title) + len(kind) + 2 <= WIDTH else [title, indent + kind]
+    lines += wrapped(claim.sentence, indent)
+    lines += wrapped(f"{subject} · {trace.scope.describe()}", indent)
+    lines += wrapped(" · ".join(_places(finding, trace, protocol)), indent)
+    lines.append("")
+    lines += [f"  {line}" for line in table(trace, protocol, width=WIDTH - 2)]
+    for sentence in trace.explanation:
+        lines += wrapped(sentence, "    ", "  ")
+    if token:
+        lines += ["", f"  as a test    fencepost replay {token} --as pytest", f"  again        fencepost replay {token}"]
+    return lines
+
+
+def _places(finding: Finding, trace: Trace, protocol: Protocol) -> list[str]:
+    places = [f"claim: {shown_place(finding.claim.place)}"]
+    action = protocol.actions.get(trace.steps[-1].action) if trace.steps else None
+    if action is not None:
+        places.append(f"last step: {shown_place(f'{action.site.file}:{action.site.line}')}")
+    return places
+
+
+def subject_line(subject: Subject) -> str:
+    """What is checked: the protocol, its variant, the user's file."""
+    return f"{subject.name} with {subject.file}" if subject.file else subject.name
+
+
+def seconds(report: Report) -> str:
+    """The time a report took."""
+    return f"{report.figures.get('seconds', 0.0):.1f} s"
+
+
+def json_of(data: Any) -> str:
+    """Plain data as JSON."""
+    return json.dumps(data, indent=1, ensure_ascii=False)
+
+
+_ = amount, coloured

@@ -1,0 +1,128 @@
+"""Saved runs of implementations: written with the adapter's name, found, made again, shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fencepost.checker.subject import UsageError
+from fencepost.checker.traces import STORE
+
+if TYPE_CHECKING:
+    from fencepost.checker.verdicts import Report
+    from fencepost.conformance.runs import Again, SavedRun
+
+KIND = "run of an implementation"
+
+
+def save_runs(report: Report, adapter: str) -> dict[str, str]:
+    """Save the runs of a report of `verify`, each with how the adapter was named; their tokens by claim name."""
+    from fencepost.conformance.runs import _from_json
+
+    tokens = {}
+    for finding in report.findings:
+        data = finding.details.get("run")
+        if data is not None:
+            path = _from_json(data).save()
+            path.write_text(json.dumps({**data, "made_by": adapter}, indent=1) + "\n", encoding="utf-8")
+            tokens[finding.claim.name] = path.stem
+    return tokens
+
+
+def declared_lines(report: Report) -> Iterator[str]:
+    """What the adapter declares not to hold, and whether that is what was seen."""
+    from fencepost.cli.text import wrapped
+
+    declared: Mapping[str, str] = getattr(report, "declared", {})
+    broken = {f.claim.id for f in report.refuted}
+    for claim, reason in declared.items():
+        seen = "refuted, as declared" if claim in broken else "declared not to hold, but nothing broke it"
+        yield from wrapped(f"{claim}: {seen} ({reason})", "    ", "  ")
+
+
+def is_run_of_an_implementation(token: str) -> Path | None:
+    """The file of a token or path that holds a run of an implementation; None for anything else."""
+    for path in (Path(token), STORE / f"{token}.json"):
+        if path.is_file():
+            return path if _data(path).get("kind") == KIND else None
+    return None
+
+
+def _data(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def replay_run(path: Path, adapter: str, form: str) -> int:
+    """Make a run again, twice, and print what became of it; 1 if it still breaks what it broke, else 0."""
+    from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED
+    from fencepost.cli.adapters import load_adapter
+    from fencepost.cli.reports import json_of
+    from fencepost.conformance.runs import again, read_run
+    from fencepost.conformance.verify import prepare
+
+    run = read_run(path)
+    spec = adapter or str(_data(path).get("made_by", ""))
+    if not spec:
+        raise UsageError(f"{path} does not say how its adapter was made; give --adapter package.module:make")
+    if form == "pytest":
+        click.echo(_as_pytest(run, spec), nl=False)
+        return EXIT_OK
+    plan, _ = prepare(load_adapter(spec), scope=run.scope)
+    made = again(plan, run.moves, run.breaks)
+    code = EXIT_REFUTED if made.fails else EXIT_UNDETERMINED if made.unsteady else EXIT_OK
+    if form == "json":
+        rows = [{"label": s.label, "expected": s.expected, "answered": s.answered} for s in made.steps]
+        data = {"command": "replay", "claim": run.breaks, "still_breaks": made.fails, "unsteady": made.unsteady}
+        click.echo(json_of({**data, "steps": rows, "exit_code": code}))
+    else:
+        _print(run, made, spec)
+    return code
+
+
+def _print(run: SavedRun, made: Again, spec: str) -> None:
+    from fencepost.cli.text import columns, echo, wrapped
+
+    echo([f"{run.breaks}: a run of {run.adapter} ({spec})", ""])
+    heading = ("step", "done", "the model says", "answered")
+    rows = [(str(n), s.label, s.expected, s.answered) for n, s in enumerate(made.steps, 1)]
+    echo(f"  {line}" for line in columns(rows, heading))
+    click.echo()
+    different = next((s.difference for s in made.steps if s.difference), "")
+    if different:
+        echo(wrapped(f"first difference: {different}"))
+    if made.unsteady:
+        echo(wrapped(f"the implementation is not deterministic: {made.unsteady}"))
+    echo([f"{run.breaks} still breaks" if made.fails else f"{run.breaks} holds along this run; others are not looked at"])
+
+
+def _as_pytest(run: SavedRun, spec: str) -> str:
+    moves = "\n".join(
+        f"    Move({json.dumps(m.action)}, {m.arguments!r}, {m.wait_ms}, {m.lease_ms}),  # {label}"
+        for m, label in zip(run.moves, run.labels, strict=True)
+    )
+    return f'''\
+"""A run of {run.adapter} that broke {run.breaks}: `fencepost replay {run.token} --as pytest`."""
+
+from fencepost.cli.adapters import load_adapter
+from fencepost.conformance.runs import play, until_broken
+from fencepost.conformance.session import Move
+from fencepost.conformance.verify import prepare
+
+MOVES = [
+{moves}
+]
+
+
+def test_{run.breaks}_along_run_{run.token}() -> None:
+    """The run breaks {run.breaks} no more."""
+    plan, _ = prepare(load_adapter({json.dumps(spec)}))
+    assert until_broken(play(plan, MOVES), {json.dumps(run.breaks)}) == []
+'''

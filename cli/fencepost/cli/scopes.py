@@ -1,0 +1,54 @@
+"""Scopes as they are given on the command line: ``small``, ``small:worker=3,lease_version=4``, switches on and off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fencepost.checker.subject import Subject, UsageError
+from fencepost.model import Scope
+from fencepost.model.protocol import did_you_mean
+
+
+def chosen_scope(
+    subject: Subject, text: str = "", *, on: Iterable[str] = (), off: Iterable[str] = (), default: str = "small"
+) -> Scope:
+    """The scope that `text` names, with what it and the switches change; UsageError for a name that does not exist.
+
+    Without a name it is `default`, or the first scope of a protocol that has none of that name.
+    """
+    name, _, changes = text.partition(":")
+    if not name:
+        name = default if default in subject.protocol.scopes else next(iter(subject.protocol.scopes), default)
+    scope = subject.scope(name)
+    for change in filter(None, (c.strip() for c in changes.split(","))):
+        scope = _changed(scope, change)
+    switches = set(scope.switches)
+    for switch in (*on, *off):
+        if switch not in subject.protocol.switches:
+            known = did_you_mean(switch, subject.protocol.switches, "it has none")
+            raise UsageError(f"{subject.protocol.name} has no switch {switch!r}; {known}")
+    switches = (switches | set(on)) - set(off)
+    if switches != scope.switches:
+        scope = scope.but(switches=frozenset(switches))
+    base = subject.protocol.scopes[name]
+    return scope if scope == base else scope.but(name=f"{name}, changed", why="as given on the command line")
+
+
+def _changed(scope: Scope, change: str) -> Scope:
+    name, equals, number = (part.strip() for part in change.partition("="))
+    if not equals or not number.isdigit():
+        raise UsageError(f"--scope: {change!r} is no size or bound; write NAME=NUMBER, as in worker=3")
+    if name in scope.sizes:
+        if int(number) == 0:
+            raise UsageError(f"--scope: {name}=0 leaves nobody to act; a size is at least 1")
+        return scope.but(sizes={**scope.sizes, name: int(number)})
+    if name in scope.bounds:
+        return scope.but(bounds={**scope.bounds, name: int(number)})
+    known = did_you_mean(name, [*scope.sizes, *scope.bounds], "it has none")
+    raise UsageError(f"--scope: scope {scope.name!r} has no size or bound {name!r}; {known}")
+
+
+def described(scope: Scope) -> list[str]:
+    """A scope as the lines above a table of verdicts: its bounds and its switches."""
+    switches = ", ".join(sorted(scope.switches)) or "none"
+    return [f"scope {scope.name}: {scope.describe()}", f"switches on: {switches}"]

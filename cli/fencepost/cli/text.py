@@ -1,0 +1,73 @@
+"""Plain text: aligned columns, wrapped lines, and colour that carries no meaning of its own."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+import click
+
+WIDTH = 100
+"""Lines wrap here: what fits a terminal beside another window, and a page."""
+
+_NARROW = 45
+"""A column of sentences that would be narrower than this is hard to read."""
+
+_COLOURS = {
+    "REFUTED": "red",
+    "UNDETERMINED": "yellow",
+    "NOT EXERCISED": "yellow",
+    "HELD": "green",
+    "BOUNDED": "green",
+    "PROVED": "green",
+}
+
+
+def wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]:
+    """Lines of at most `WIDTH` characters, each after `indent`, the first after `first`."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def columns(rows: Iterable[Sequence[str]], heading: Sequence[str] = ()) -> list[str]:
+    """Rows as aligned columns; a last column that does not fit is wrapped below itself."""
+    table = [list(r) for r in rows]
+    if not table:
+        return []
+    full = [list(heading), *table] if heading else table
+    widths = [max(len(r[i]) for r in full) for i in range(len(full[0]))]
+    left = sum(w + 2 for w in widths[:-1])
+    lines = []
+    for row in full:
+        start = "".join(f"{cell:<{widths[i] + 2}}" for i, cell in enumerate(row[:-1]))
+        if left > WIDTH - _NARROW:  # too narrow beside the others: below them
+            lines.append(start.rstrip())
+            lines += wrapped(row[-1], " " * 4) if row[-1] else []
+        else:
+            lines += wrapped(row[-1], " " * left, start) if row[-1] else [start.rstrip()]
+    return lines
+
+
+def coloured(line: str) -> str:
+    """A line whose leading or lone verdict is coloured on a terminal; `click.echo` takes colour out elsewhere."""
+    for word, colour in _COLOURS.items():
+        if line.startswith(word):
+            return click.style(word, fg=colour, bold=word == "REFUTED") + line[len(word) :]
+    return line
+
+
+def echo(lines: Iterable[str]) -> None:
+    """Print lines to standard output."""
+    for line in lines:
+        click.echo(coloured(line.rstrip()))
+
+
+def amount(number: int, noun: str) -> str:
+    """``1 step``, ``2 steps``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

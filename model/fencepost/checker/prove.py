@@ -1,0 +1,111 @@
+"""`prove`: claims for any number of workers and unbounded versions, by induction.
+
+What the solver does not show is not called false: the finite instance is searched for a concrete run first, and only
+when that finds none is the verdict UNDETERMINED, with the obligations that failed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from fencepost.checker.explore import check
+from fencepost.checker.smt import ProofResult, Result
+from fencepost.checker.smt import prove as induct
+from fencepost.checker.subject import Subject
+from fencepost.checker.verdicts import Finding, Report, Verdict
+from fencepost.model import Scope
+from fencepost.properties import Claim
+
+Progress = Callable[[str], None]
+
+FOR_ALL = "any number of {sorts}, unbounded versions, every combination of the world's switches"
+
+
+def prove(
+    subject: Subject,
+    *,
+    claims: Iterable[str] = (),
+    budget_s: float = 60.0,
+    timeout_s: float = 2.0,
+    seed: int = 0,
+    scope: str | Scope = "small",
+    counterexamples: bool = True,
+    required: Verdict | None = None,
+    on_progress: Progress | None = None,
+) -> Report:
+    """Prove claims by induction. `budget_s` bounds all of it and `timeout_s` one obligation, in seconds.
+
+    `scope` is the finite instance that is searched for a concrete run where a proof fails.
+    """
+    started = time.monotonic()
+    chosen = subject.chosen(claims)
+    others = [c for c in subject.chosen() if c not in chosen and not c.over_steps]
+    result = _induction(subject, chosen, others, budget_s, timeout_s, seed, on_progress)
+    broken = [c for c in chosen if not result.proved[c.name]]
+    runs: dict[str, Finding] = {}
+    if broken and counterexamples:
+        left = max(1.0, budget_s - (time.monotonic() - started))
+        searched = check(subject, scope=scope, claims=[c.name for c in broken], budget_s=left, on_progress=on_progress)
+        runs = {f.claim.name: f for f in searched.findings if f.verdict is Verdict.REFUTED}
+    sizes = FOR_ALL.format(sorts=" and ".join(f"{n}s" for n in _sorts(subject)))
+    findings = tuple(_finding(c, result, runs.get(c.name), sizes) for c in chosen)
+    figures = {
+        "bound": sizes,
+        "obligations": len(result.obligations),
+        "solver_obligations": sum(1 for r in result.obligations if r.seconds > 0),
+        "slowest_s": round(max((r.seconds for r in result.obligations), default=0.0), 3),
+        "seconds": round(time.monotonic() - started, 3),
+        "invariants": [c.name for c in subject.supporting() if result.proved[c.name]],
+        "failed_invariants": [c.name for c in subject.supporting() if not result.proved[c.name]],
+    }
+    return Report("prove", subject.name, findings, figures, (), required)
+
+
+def _sorts(subject: Subject) -> list[str]:
+    from fencepost.model import Sort  # noqa: PLC0415
+
+    return [n for n, d in subject.protocol.sorts().items() if isinstance(d, Sort)]
+
+
+def _induction(
+    subject: Subject,
+    chosen: list[Claim],
+    others: list[Claim],
+    budget_s: float,
+    timeout_s: float,
+    seed: int,
+    on_progress: Progress | None,
+) -> ProofResult:
+    """All chosen claims at once; state claims that were not chosen help like supporting invariants."""
+
+    def progress(done: int, total: int, result: Result) -> None:
+        if on_progress is not None:
+            on_progress(f"obligation {done} of {total}: {result.name}")
+
+    supporting = {c.name: c.predicate for c in (*subject.supporting(), *others)}
+    return induct(
+        subject.protocol,
+        {c.name: c.predicate for c in chosen if not c.over_steps},
+        {c.name: c.predicate for c in chosen if c.over_steps},
+        supporting,
+        timeout_s=timeout_s,
+        budget_s=budget_s,
+        seed=seed,
+        on_progress=progress,
+    )
+
+
+def _finding(claim: Claim, result: ProofResult, run: Finding | None, sizes: str) -> Finding:
+    mine = [r for r in result.obligations if r.obligation.claim == claim.name]
+    seconds = sum(r.seconds for r in mine)
+    if result.proved[claim.name]:
+        why = f"{len(mine)} obligations by induction, {seconds:.2f} s"
+        return Finding(claim, Verdict.PROVED, "proved", sizes, why, None, seconds)
+    if run is not None:
+        return Finding(
+            claim, Verdict.REFUTED, "proof failed, then explored", run.bound, run.why, run.trace, seconds + run.seconds
+        )
+    reason = result.reasons.get(claim.name, "not shown")
+    why = f"{reason}; no run that breaks it was found in the finite instance"
+    return Finding(claim, Verdict.UNDETERMINED, "proof failed", sizes, why, None, seconds)

@@ -1,0 +1,237 @@
+"""`sweep`: take one thing away from the model at a time and see which claim notices.
+
+A guard that nothing needs, and a claim that nothing breaks, are findings: each needs a written reason, or the check
+that leans on it says less than it seems to.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fencepost.checker.explore import check
+from fencepost.checker.subject import Subject
+from fencepost.checker.verdicts import EXIT_OK, EXIT_UNDETERMINED, Report
+from fencepost.model import ModelError, Scope
+from fencepost.model.mutate import ACTION, ANSWER, BRANCH, EFFECT, GUARD, REFUSAL, Mutant, mutants, pairs
+
+KINDS = (GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION)
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """What became of one mutant: the claims that broke with the length of the shortest run, or why none did."""
+
+    kind: str
+    action: str
+    place: str
+    name: str
+    text: str
+    broken: Mapping[str, int]
+    """By claim name, steps to the violation."""
+    ids: tuple[str, ...]
+    outcome: str
+    """``caught`` by a claim, ``noticed`` (a witness is out of reach), ``faulty`` (the mutant reads what is not there),
+    ``nothing broke`` or ``unfinished``."""
+    lost: tuple[str, ...] = ()
+    """The witnesses that the mutant can no longer reach: it does less than it should."""
+    reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def accounted_for(self) -> bool:
+        """Whether a claim noticed, the model itself did, or a reason is written."""
+        return self.outcome in ("caught", "noticed", "faulty") or bool(self.reason)
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return {
+            "kind": self.kind, "action": self.action, "place": self.place, "change": self.name,
+            "outcome": self.outcome, "claims": list(self.ids), "lost": list(self.lost), "broken": dict(self.broken), "reason": self.reason,
+            "seconds": round(self.seconds, 3),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """All mutants of a subject and what became of them."""
+
+    subject: str
+    scope: str
+    bound: str
+    rows: tuple[SweepRow, ...]
+    unbroken: tuple[str, ...]
+    """Claims that no mutant broke and that no reason excuses."""
+    by_shape: Mapping[str, str]
+    """Claims that no mutant can break, with the reason."""
+    seconds: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def unaccounted(self) -> tuple[SweepRow, ...]:
+        """The rows that nothing noticed and no reason explains: findings about the model."""
+        return tuple(r for r in self.rows if not r.accounted_for)
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every row is accounted for and every claim was broken by something; 3 otherwise."""
+        return EXIT_UNDETERMINED if self.unaccounted or self.unbroken else EXIT_OK
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "command": "sweep", "subject": self.subject, "scope": self.scope, "bound": self.bound,
+            "exit_code": self.exit_code, "rows": [r.as_json() for r in self.rows],
+            "claims_nothing_breaks": list(self.unbroken), "true_by_shape": dict(self.by_shape),
+            "seconds": round(self.seconds, 3), "notes": list(self.notes),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What all searches of one sweep have in common; `reached` are the witnesses that the unchanged model reaches."""
+
+    subject: Subject
+    scope: Scope
+    deadline: float | None
+    memory_mb: int | None
+    reached: frozenset[str]
+
+
+_WORK: list[_Setting] = []
+
+
+def sweep(
+    subject: Subject,
+    *,
+    scope: str | Scope = "quick",
+    kinds: Iterable[str] = KINDS,
+    with_pairs: bool = False,
+    budget_s: float | None = None,
+    memory_mb: int | None = None,
+    jobs: int = 1,
+    reasons: Mapping[tuple[str, str], str] | None = None,
+    on_progress: Progress | None = None,
+) -> SweepReport:
+    """Remove each guard, effect, branch and action in turn, and search each mutant of the model in a scope.
+
+    `reasons` say why a change may go unnoticed, by (action, text of the line). `budget_s` (seconds) bounds the whole
+    sweep: what is not searched by then is unfinished. `jobs` processes share the work where the system can fork.
+    """
+    from fencepost.properties.unneeded import UNNEEDED  # noqa: PLC0415
+
+    started = time.monotonic()
+    where = subject.scope(scope) if isinstance(scope, str) else scope
+    written = UNNEEDED if reasons is None else reasons
+    deadline = None if budget_s is None else started + budget_s
+    base = check(subject, scope=where, budget_s=budget_s, memory_mb=memory_mb, traces=False)
+    notes = [f"the unchanged model already fails {f.claim.name}: {f.why}" for f in base.refuted]
+    reached = frozenset(base.figures["witnesses"])
+    setting = _Setting(subject, where, deadline, memory_mb, reached)
+    named = dict.fromkeys(w for c in subject.chosen() for w in c.witnesses)
+    notes += [f"{w} is out of reach in scope {where.name}: no change can be noticed by it" for w in named if w not in reached]
+    todo = mutants(subject.protocol, tuple(kinds))
+    rows = [_reasoned(r, written) for r in _searched(setting, todo, jobs, on_progress)]
+    if with_pairs:
+        silent = {r.name for r in rows if r.outcome == "nothing broke" and r.kind in (GUARD, REFUSAL)}
+        both = pairs(subject.protocol, silent)
+        rows += [_reasoned(r, written) for r in _searched(setting, both, jobs, on_progress)]
+    broken = {name for r in rows for name in r.broken}
+    promises = subject.chosen()
+    by_shape = {c.name: c.by_shape for c in promises if c.by_shape}
+    unbroken = tuple(c.name for c in promises if c.name not in broken and not c.by_shape)
+    return SweepReport(
+        subject.name, where.name, where.describe(), tuple(rows), unbroken, by_shape, time.monotonic() - started,
+        tuple(notes),
+    )
+
+
+def _reasoned(row: SweepRow, written: Mapping[tuple[str, str], str]) -> SweepRow:
+    if row.outcome != "nothing broke":
+        return row
+    for (action, text), reason in written.items():
+        if action == row.action and text in row.name:
+            return replace(row, reason=reason)
+    return row
+
+
+def _searched(
+    setting: _Setting, todo: list[Mutant], jobs: int, on_progress: Progress | None
+) -> Iterator[SweepRow]:
+    if jobs > 1 and hasattr(os, "fork") and len(todo) > 1:
+        _TODO[:] = todo
+        _WORK[:] = [setting]
+        with multiprocessing.get_context("fork").Pool(jobs) as pool:
+            for number, row in enumerate(pool.imap(_search_number, range(len(todo)), chunksize=2), 1):
+                if on_progress is not None:
+                    on_progress(f"mutant {number} of {len(todo)}: {row.name}")
+                yield row
+        return
+    for number, mutant in enumerate(todo, 1):
+        if on_progress is not None:
+            on_progress(f"mutant {number} of {len(todo)}: {mutant.name}")
+        yield _search(setting, mutant)
+
+
+_TODO: list[Mutant] = []
+
+
+def _search_number(number: int) -> SweepRow:
+    return _search(_WORK[0], _TODO[number])
+
+
+def _search(setting: _Setting, mutant: Mutant) -> SweepRow:
+    """Search one mutant: which claims break, and which witnesses are out of reach that the model reaches."""
+    started = time.monotonic()
+
+    def row(
+        outcome: str,
+        broken: Mapping[str, int] | None = None,
+        ids: tuple[str, ...] = (),
+        *,
+        lost: tuple[str, ...] = (),
+        why: str = "",
+    ) -> SweepRow:
+        place = f"{mutant.file}:{mutant.line}"
+        return SweepRow(
+            mutant.kind, mutant.action, place, mutant.name, mutant.text, broken or {}, ids, outcome, lost, why,
+            time.monotonic() - started,
+        )  # fmt: skip
+
+    left = None if setting.deadline is None else setting.deadline - started
+    if left is not None and left <= 0:
+        return row("unfinished")
+    changed = replace(setting.subject, protocol=mutant.protocol, variant=mutant.name, unbroken=None)
+    try:
+        report = check(changed, scope=setting.scope, budget_s=left, memory_mb=setting.memory_mb, traces=False)
+    except ModelError as error:
+        return row("faulty", why=error.what)
+    refuted = report.refuted
+    if refuted:
+        lengths = {f.claim.name: int(f.details["steps"]) for f in refuted}
+        return row("caught", lengths, tuple(dict.fromkeys(f.claim.id for f in refuted)))
+    if report.notes:
+        return row("faulty", why=report.notes[0])
+    if not report.figures["complete"]:
+        return row("unfinished")
+    lost = tuple(sorted(setting.reached - set(report.figures["witnesses"])))
+    return row("noticed", lost=lost) if lost else row("nothing broke")
+
+
+def summary(report: SweepReport | Report) -> str:
+    """One line on a sweep."""
+    if isinstance(report, Report):
+        return report.subject
+    caught = sum(r.outcome == "caught" for r in report.rows)
+    return (
+        f"{len(report.rows)} changes: {caught} caught by a claim, "
+        f"{sum(r.outcome == 'noticed' for r in report.rows)} by a witness, "
+        f"{sum(r.outcome == 'faulty' for r in report.rows)} by the model itself, "
+        f"{sum(bool(r.reason) and r.outcome == 'nothing broke' for r in report.rows)} unneeded for a written reason, "
+        f"{len(report.unaccounted)} unexplained"
+    )

@@ -1,0 +1,122 @@
+"""What the comparison of a step with the model finds: each function gives a sentence, or "" when there is nothing to say.
+
+The first difference is the one that is shown. Values that the model leaves out (when a lease ends, what an entry of the
+log says) are compared with what was asked for and with what was there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fencepost.checker.traces import show_value
+from fencepost.conformance.adapter import Answer, Entry, Ok, Owner, Refused, Row, Unknown
+from fencepost.conformance.mapping import Lease
+from fencepost.conformance.oracle import Oracle, Rest, Transition
+from fencepost.conformance.vocabulary import Names, Seen
+
+if TYPE_CHECKING:
+    from fencepost.model.concrete import RunningState
+
+
+def answers_differ(expected: Transition, told: Answer | None, answered: str) -> str:
+    """The answer is the model's."""
+    if answered == expected.outcome:
+        return ""
+    why = f" ({told.why})" if isinstance(told, Unknown) else ""
+    wanted = "with what it finds" if expected.outcome == "done" else expected.outcome
+    return f"the model answers {wanted}, the implementation answered {answered}{why}"
+
+
+def told_falsely(told: Answer | None, seen: Seen, asked_for: str | None) -> str:
+    """What an answer tells of the row and of the log is what is stored."""
+    if told is None or isinstance(told, Unknown):
+        return ""
+    row = told.observed if isinstance(told, Refused) else told.row
+    if row is not None and row != seen.row:
+        return f"the answer tells of {show_row(row)}, but {show_row(seen.row)} is stored"
+    log = seen.observation.log
+    if log is None or not isinstance(told, Ok):
+        return ""
+    if told.entry is not None and told.entry not in log:
+        return f"the answer tells of {show_entry(told.entry)}, which is not in the log"
+    hidden = [e for e in log if e.commit_id == asked_for]
+    if told.entry is None and hidden:
+        return f"the answer tells of no entry, but the log has {show_entry(hidden[0])}"
+    return ""
+
+
+def stored_otherwise(oracle: Oracle, observed: Sequence[str], found: Rest, wanted: Rest) -> str:
+    """What is stored is what the model has there."""
+    protocol = oracle.protocol
+    for name in observed:
+        if found[protocol.position(name)] == wanted[protocol.position(name)]:
+            continue
+        there, model = oracle.runner.codes(found), oracle.runner.codes(wanted)
+        cell = next(k for k in there if k.split("[")[0].split(".")[0] == name and there[k] != model[k])
+        place = f"{cell.split(']')[0]}]" if "[" in cell else name
+        domain = protocol.variables[name].domain
+        have, want = (show_value(domain, place, "", codes) for codes in (there, model))
+        return f"{place} is {have} in the implementation and {want} in the model"
+    return ""
+
+
+def entries_differ(seen: Seen, names: Names, model: RunningState) -> str:
+    """Each entry of the log says what its commit said."""
+    for entry in seen.observation.log or ():
+        c = names.commit_ids.get(entry.commit_id)
+        if c is None or not model.request[c].present:
+            continue
+        sent = model.request[c]
+        owner = Owner(sent.by.worker.label, sent.by.incarnation)
+        if entry.lease_version not in (None, sent.lease) or entry.owner not in (None, owner):
+            named = f"lease version {sent.lease} and owner {owner.worker}/{owner.incarnation}"
+            return f"the log has {show_entry(entry)}, but that commit named {named}"
+    return ""
+
+
+def lease_ends_wrongly(before: Row, after: Row, does: Lease, *, accepted: bool, asked_until_ms: int) -> str:
+    """A lease lasts as long as was asked for, a renewal never shortens it, and nothing else moves its end (§3)."""
+    old, new = before.expires_at_ms, after.expires_at_ms
+    if accepted and does in (Lease.BEGINS, Lease.EXTENDS):
+        if new is not None and new < asked_until_ms:
+            return f"the lease ends at {new} ms, but was to last until {asked_until_ms} ms"
+        if does is Lease.EXTENDS and old is not None and new is not None and new < old:
+            return f"the renewal moved the end of the lease back from {old} ms to {new} ms"
+        return ""
+    if accepted and does is Lease.ENDS:
+        return ""
+    return "" if old == new else f"the end of the lease moved from {_ms(old)} to {_ms(new)}"
+
+
+def _ms(moment: int | None) -> str:
+    return "minus infinity" if moment is None else f"{moment} ms"
+
+
+def show_row(row: Row) -> str:
+    """A row in words."""
+    owner = "no owner" if row.owner is None else f"owner {row.owner.worker}/{row.owner.incarnation}"
+    ends = "no lease" if row.expires_at_ms is None else f"a lease until {row.expires_at_ms} ms"
+    end = ", finished" if row.finished else ""
+    return f"versions {row.lease_version}/{row.state_version}, {owner}, {ends}{end}"
+
+
+def show_entry(entry: Entry) -> str:
+    """An entry of the log in words."""
+    owner = "" if entry.owner is None else f" by {entry.owner.worker}/{entry.owner.incarnation}"
+    lease = "" if entry.lease_version is None else f" under lease version {entry.lease_version}"
+    return f"commit {entry.commit_id} as state version {entry.state_version}{lease}{owner}"
+
+
+def show_answer(told: Answer | None) -> str:
+    """An answer in a few words: the code, and the versions that came with it."""
+    if told is None:
+        return "-"
+    if isinstance(told, Unknown):
+        return f"unknown ({told.why})"
+    row = told.observed if isinstance(told, Refused) else told.row
+    versions = "" if row is None else f" {row.lease_version}/{row.state_version}"
+    if isinstance(told, Refused):
+        return f"{told.code}{versions}"
+    entry = "" if told.entry is None else f" {told.entry.commit_id} is {told.entry.state_version}"
+    return f"ok{versions}{entry}"

@@ -1,0 +1,347 @@
+"""One run of an implementation beside the model: moves go in, steps come out.
+
+Where the run stands is a state of the model whose stored variables are those that were *observed*; the others (who
+believes what, what is on its way) follow from calls and answers by the model's own updates. Each step is compared with
+what the model does from that very state, and the claims are asked about the step that was really made. So a run can go
+on after a difference: from where the implementation is, not from where it should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from fencepost.conformance import compare
+from fencepost.conformance.adapter import (
+    Adapter,
+    Answer,
+    Capability,
+    Commit,
+    Observation,
+    Ok,
+    Owner,
+    Surroundings,
+    Unknown,
+    Worker,
+)
+from fencepost.conformance.mapping import Lease, Performance, performance_of
+from fencepost.conformance.oracle import Cut, Oracle, Rest, Transition
+from fencepost.conformance.vocabulary import (
+    CannotEmbedError,
+    Names,
+    Seen,
+    embedded,
+    observed_variables,
+)
+from fencepost.model import FencepostError
+from fencepost.model.concrete import RunningState, values_of
+from fencepost.model.core.state import workers
+from fencepost.model.domains import Element
+from fencepost.model.ground import label_of
+from fencepost.properties import Claim
+
+START_MS = 1_000
+LEASE_MS = 10
+
+WAIT = "wait"
+"""The one move that no action of the model makes: time passes, no lease ends, and nothing may change."""
+
+LAST_MOMENT_MS = 1_000_000
+"""A wait longer than any lease: it lasts until the last millisecond in which the lease is live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is done next: an action with the codes of its arguments, and the time that goes with it.
+
+    `wait_ms` passes before the action, but never so much that a live lease ends; when the action is that the lease runs
+    out, it is how long after the end the clock then stands. `lease_ms` is asked for when a lease is.
+    """
+
+    action: str
+    arguments: tuple[int, ...] = ()
+    wait_ms: int = 0
+    lease_ms: int = LEASE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of a move. `told` is the whole answer as it came; `transition` is None where the model has no such state.
+
+    `difference` is the first difference from the model, as a sentence; `broken` are the names of the claims that the
+    step breaks, and `witnessed` those of the witnesses that it reaches.
+    """
+
+    move: Move
+    label: str
+    now_ms: int
+    expected: str
+    answered: str
+    told: Answer | None
+    observation: Observation
+    transition: Transition | None = None
+    difference: str = ""
+    broken: tuple[str, ...] = ()
+    witnessed: tuple[str, ...] = ()
+
+    @property
+    def record(self) -> tuple[Any, ...]:
+        """What the implementation did: to be the same when the same moves are made again."""
+        return (self.label, self.now_ms, self.answered, self.told, self.observation)
+
+
+class _NoSuchStateError(Exception):
+    """The implementation is where the model has no state, so the run cannot go on."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What runs of one adapter have in common: the model as its oracle, and the claims and witnesses to ask about."""
+
+    adapter: Adapter
+    oracle: Oracle
+    claims: tuple[Claim, ...] = ()
+    witnesses: tuple[Claim, ...] = ()
+    performances: Mapping[str, Performance] = field(init=False)
+    """How each action is done that the scope allows and the implementation offers."""
+    observed: list[str] = field(init=False)
+    """The stored variables that the implementation shows; others are taken to be as the model says."""
+
+    def __post_init__(self) -> None:
+        """Find the mapping of each action and of each stored variable; MappingError when one is missing."""
+        protocol, offered = self.oracle.protocol, self.adapter.capabilities
+        self.observed = observed_variables(protocol, offered)
+        found = {a.name: performance_of(protocol, a) for a in protocol.actions.values()}
+        allowed = {a.name for a in self.oracle.actions()}
+        self.performances = {
+            name: how
+            for name, how in found.items()
+            if name in allowed and (how.needs is None or how.needs in offered)
+        }
+
+
+@dataclass(slots=True)
+class Session:
+    """One run: a world of its own, its clock, the workers' handles, and where it stands."""
+
+    plan: Plan
+    now_ms: int = START_MS
+    lease_ms: int = LEASE_MS
+    """The lease that the move at hand asks for."""
+    state: Rest = ()
+    steps: list[Step] = field(default_factory=list)
+    over: str = ""
+    """Why the run cannot go on, if it cannot."""
+    names: Names = field(init=False)
+    _world: Any = field(init=False)
+    _handles: dict[str, Worker] = field(default_factory=dict)
+    _seen: Seen = field(init=False)
+
+    def __enter__(self) -> Self:
+        oracle = self.plan.oracle
+        self.names = Names(oracle.scope)
+        self.state = oracle.runner.initial()
+        self._world = self.plan.adapter.fresh_world()
+        try:
+            for w in values_of(workers, oracle.scope):
+                if self.model.up[w]:
+                    self.open(w, self.model.incarnation[w])
+            self._seen = self._look()
+            start = oracle.overlaid(self.state, embedded(oracle.protocol, self.plan.observed, self._seen))
+            wrong = compare.stored_otherwise(oracle, self.plan.observed, start, self.state)
+            if wrong:
+                raise CannotEmbedError(f"{self.plan.adapter.name}: a fresh world is not as the model begins: {wrong}")
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up all handles and the world."""
+        for handle in self._handles.values():
+            with suppress(Exception):
+                handle.close()
+        self._handles.clear()
+        self.plan.adapter.close_world(self._world)
+
+    # -- what moves are made of; for the mapping
+
+    @property
+    def model(self) -> RunningState:
+        """The state in which the run stands, to be read."""
+        oracle = self.plan.oracle
+        return RunningState(oracle.protocol, oracle.scope, self.state, writable=False)
+
+    def worker(self, w: Element) -> Worker:
+        """The handle of a worker that runs."""
+        return self._handles[w.label]
+
+    def open(self, w: Element, incarnation: int) -> None:
+        """A new handle for a worker."""
+        self._handles[w.label] = self._opened(w.label, incarnation)
+
+    def drop(self, w: Element) -> None:
+        """The worker dies, and its handle with it."""
+        self._handles.pop(w.label).close()
+
+    def sender(self, c: Element) -> Owner:
+        """Who sent a commit."""
+        by = self.model.request[c].by
+        return Owner(by.worker.label, by.incarnation)
+
+    def commit_id(self, c: Element) -> str:
+        """The id of a commit that was sent."""
+        return self.names.commit_id(self.sender(c), c)
+
+    def deliver(self, commit: Commit) -> Answer:
+        """A commit arrives, by the sender's handle or, when the sender is dead, by a connection that outlived it."""
+        model, sender = self.model, commit.owner
+        for w in values_of(workers, self.plan.oracle.scope):
+            if w.label == sender.worker and model.up[w] and model.incarnation[w] == sender.incarnation:
+                return self.worker(w).commit(commit)
+        courier = self._opened(sender.worker, sender.incarnation)
+        try:
+            return courier.commit(commit)
+        finally:
+            courier.close()
+
+    def _opened(self, name: str, incarnation: int) -> Worker:
+        around = Surroundings(clock_ms=lambda: self.now_ms)
+        return self.plan.adapter.open_worker(self._world, name, incarnation, around)
+
+    def _look(self) -> Seen:
+        return Seen(self.plan.adapter.observe(self._world), self.now_ms, self.names)
+
+    # -- moves
+
+    def choices(self, action: str) -> list[tuple[int, ...]]:
+        """The argument codes with which an action is possible now."""
+        return [] if self.over else self.plan.oracle.choices(self.state, action)
+
+    def play(self, move: Move) -> Step | None:
+        """Make a move; None when it is not possible now. What went wrong is in the step, and in `over`."""
+        if self.over:
+            return None
+        if move.action == WAIT:
+            step = self._wait(move)
+        else:
+            how = self.plan.performances.get(move.action)
+            expected = self.plan.oracle.expected(self.state, move.action, move.arguments)
+            if how is None or isinstance(expected, str):
+                return None
+            step = self._do(move, how, expected)
+        self.steps.append(step)
+        if step.transition is not None:
+            self.state = step.transition.state
+        return step
+
+    def _wait(self, move: Move) -> Step:
+        self._pass_time(move.wait_ms, runs_out=False)
+        before, self._seen = self._seen, self._look()
+        if self._seen.observation != before.observation:
+            self.over = "time passed, no lease ended and nothing was called, and yet something else is stored"
+        return Step(move, WAIT, self.now_ms, "done", "done", None, self._seen.observation, difference=self.over)
+
+    def _pass_time(self, wait_ms: int, *, runs_out: bool) -> None:
+        ends_ms = self._seen.row.expires_at_ms
+        if runs_out:
+            self.now_ms = max(self.now_ms, self.now_ms if ends_ms is None else ends_ms) + wait_ms
+        elif ends_ms is not None and self.now_ms < ends_ms:
+            self.now_ms = min(self.now_ms + wait_ms, ends_ms - 1)
+        else:
+            self.now_ms += min(wait_ms, LEASE_MS)
+
+    def _do(self, move: Move, how: Performance, expected: Transition) -> Step:
+        self._pass_time(move.wait_ms, runs_out=how.lease is Lease.RUNS_OUT)
+        self.lease_ms = move.lease_ms
+        start, before = self.state, self._seen.row
+        asked_for = None
+        if how.asks_for:
+            parameters = [name for name, _ in expected.action.parameters]
+            asked_for = self.commit_id(expected.arguments[parameters.index(how.asks_for)])
+        told = self._call(how, expected)
+        answered = self._outcome(told, expected)
+        self._seen = self._look()
+        difference = compare.answers_differ(expected, told, answered)
+        difference = difference or compare.told_falsely(told, self._seen, asked_for)
+        transition = None
+        try:
+            state = self._followed(expected, told, answered, asked_for)
+            transition = Transition(expected.action, expected.arguments, answered, state)
+            difference = difference or self._stored_wrongly(expected, how, before, state, answered)
+        except (_NoSuchStateError, CannotEmbedError) as error:
+            self.over = difference = difference or str(error)
+        except Cut:
+            self.over = difference = difference or "what is stored has numbers beyond the scope"
+        label = label_of(expected.action, move.arguments)
+        broken: tuple[str, ...] = ()
+        witnessed: tuple[str, ...] = ()
+        if transition is not None:
+            holds = self.plan.oracle.holds
+            broken = tuple(c.name for c in self.plan.claims if not holds(c, start, transition))
+            witnessed = tuple(w.name for w in self.plan.witnesses if holds(w, start, transition))
+        return Step(
+            move, label, self.now_ms, expected.outcome, answered, told, self._seen.observation, transition,
+            f"{label}: {difference}" if difference else "", broken, witnessed,
+        )  # fmt: skip
+
+    def _call(self, how: Performance, expected: Transition) -> Answer | None:
+        try:
+            told: Any = how.function(self, *expected.arguments)
+        except FencepostError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever an implementation throws at its caller is no answer
+            return Unknown(f"{type(error).__name__}: {error}")
+        if told is None or isinstance(told, Answer):
+            return told
+        return Unknown(f"{told!r} is no answer; give Ok, Refused or Unknown")
+
+    def _outcome(self, told: Answer | None, expected: Transition) -> str:
+        """How the call ended, in the model's words."""
+        if told is None:
+            return "done"
+        if isinstance(told, Unknown):
+            return "unknown"
+        if isinstance(told, Ok):
+            return "ok" if expected.action.is_operation else "done"
+        if Capability.CODES not in self.plan.adapter.capabilities and expected.refused:
+            return expected.outcome
+        return told.code
+
+    def _followed(
+        self, expected: Transition, told: Answer | None, answered: str, asked_for: str | None
+    ) -> Rest:
+        """Where the run stands after a step."""
+        oracle = self.plan.oracle
+        if answered != "done" and not (expected.action.is_operation and oracle.answer_known(answered)):
+            raise _NoSuchStateError(f"the model has no answer {answered!r} here")
+        stored = embedded(oracle.protocol, self.plan.observed, self._seen)
+        as_told = stored
+        if isinstance(told, Ok):
+            seen = self._seen.told(told.row, told.entry, asked_for)
+            as_told = embedded(oracle.protocol, self.plan.observed, seen)
+        return oracle.followed(
+            self.state, expected, called=told is not None, outcome=answered, told=as_told, stored=stored
+        )
+
+    def _stored_wrongly(
+        self, expected: Transition, how: Performance, before: Any, state: Rest, answered: str
+    ) -> str:
+        """The first thing that is stored and should not be, as a sentence."""
+        plan = self.plan
+        return (
+            compare.stored_otherwise(plan.oracle, plan.observed, state, expected.state)
+            or compare.entries_differ(self._seen, self.names, self.model)
+            or compare.lease_ends_wrongly(
+                before,
+                self._seen.row,
+                how.lease,
+                accepted=answered == "ok",
+                asked_until_ms=self.now_ms + self.lease_ms,
+            )
+        )

@@ -1,0 +1,392 @@
+"""`verify`: an implementation is run beside the model, and each claim gets its verdict, with grade O.
+
+First straight to each goal, then at random. A claim that breaks is REFUTED with the shortest run that was found, made
+twice before it is shown. One that never broke is HELD, if its witnesses were reached on the implementation itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fencepost.checker.subject import Subject, UsageError, core_subject, fingerprint
+from fencepost.checker.verdicts import Finding, Verdict
+from fencepost.conformance.adapter import Adapter
+from fencepost.conformance.goals import Goal, goals
+from fencepost.conformance.lockstep import Watch, machine, run_machine, runs_out
+from fencepost.conformance.oracle import Oracle
+from fencepost.conformance.report import UNTELLABLE, Conformance, refutation
+from fencepost.conformance.runs import (
+    LOCK_STEP,
+    again,
+    breaks,
+    first_difference,
+    read_run,
+    shortened,
+    until_broken,
+)
+from fencepost.conformance.session import LAST_MOMENT_MS, WAIT, Move, Plan, Session, Step
+from fencepost.model import Scope
+from fencepost.model.core.state import STORE
+from fencepost.properties import Claim
+
+if TYPE_CHECKING:
+    import unittest
+
+Progress = Callable[[str], None]
+
+METHOD = "lock-step, grade O"
+
+BATCH = 40
+"""Random runs between two looks at what has broken so far."""
+
+SCOPE = Scope(
+    "lock-step",
+    sizes={"worker": 2, "commit": 3},
+    bounds={"lease_version": 4, "state_version": 3, "incarnation": 2},
+    switches=frozenset({"crash", "pause", "reply_lost", "commit_lost", "commit_duplicated"}),
+    why="two handles, each of which restarts twice; enough versions for a takeover of a takeover",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """The plan of the runs, the claims that were chosen, and why some of them cannot be asked about."""
+
+    plan: Plan
+    chosen: tuple[Claim, ...]
+    untellable: Mapping[str, str]
+    unseen: Mapping[str, str]
+
+    @property
+    def declared(self) -> set[str]:
+        """The names of the claims that the adapter declares not to hold."""
+        return {c.name for c in self.chosen if c.id in self.plan.adapter.deviations}
+
+    @property
+    def wanted(self) -> set[str]:
+        """The names of the claims that are to hold."""
+        asked = {c.name for c in self.plan.claims} | {LOCK_STEP.name} & {c.name for c in self.chosen}
+        return asked - self.declared
+
+
+def prepare(
+    adapter: Adapter,
+    *,
+    scope: Scope | None = None,
+    claims: Iterable[str] = (),
+    subject: Subject | None = None,
+) -> Preparation:
+    """The model as the adapter's oracle, and which claims can be asked about. Raises MappingError and UsageError."""
+    about = subject if subject is not None else core_subject(adapter.model_variant)
+    ids = list(claims)
+    of_model = [i for i in ids if i not in (LOCK_STEP.id, LOCK_STEP.name)]
+    chosen = about.chosen(of_model) if of_model or not ids else []
+    known = {LOCK_STEP.id, *(c.id for c in about.claims.promises())}
+    for declared in adapter.deviations:
+        if declared not in known:
+            raise UsageError(f"{adapter.name} declares that it does not hold {declared!r}, which is no claim's id")
+    oracle = Oracle(about.protocol, scope or SCOPE)
+    untellable = oracle.untellable(chosen)
+    unseen = _reads_unseen(Plan(adapter, oracle), [c for c in chosen if c.name not in untellable])
+    asked = tuple(c for c in chosen if c.name not in untellable and c.name not in unseen)
+    witnesses = {w.name: w for c in asked for w in about.claims.witnesses_of(c.id) if w.name in c.witnesses}
+    plan = Plan(adapter, oracle, asked, tuple(witnesses.values()))
+    compared = (LOCK_STEP,) if len(of_model) < len(ids) or not ids else ()
+    return Preparation(plan, (*compared, *chosen), untellable, unseen)
+
+
+def _reads_unseen(plan: Plan, chosen: Sequence[Claim]) -> dict[str, str]:
+    """Claims that read a stored variable which the adapter does not show, with the reason."""
+    protocol = plan.oracle.protocol
+    hidden = {n for n, v in protocol.variables.items() if v.home == STORE and n not in plan.observed}
+    if not hidden:
+        return {}
+    from fencepost.model import terms as t  # noqa: PLC0415
+    from fencepost.model.ground import ground_model  # noqa: PLC0415
+
+    model = ground_model(protocol, plan.oracle.scope)
+    found = {}
+    for claim in chosen:
+        terms = model.step_claim(claim.predicate) if claim.over_steps else (model.state_claim(claim.predicate),)
+        read = {str(v.payload).split("[")[0].split(".")[0] for v in t.variables_of(terms)} & hidden
+        if read:
+            found[claim.name] = f"it reads {', '.join(sorted(read))}, which {plan.adapter.name} does not show"
+    return found
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done and seen in all runs."""
+
+    plan: Plan
+    runs: int = 0
+    steps: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    witnessed: Counter[str] = field(default_factory=Counter)
+    at_the_very_end: int = 0
+    """Leases that ran out while the clock stood at exactly their end."""
+    cut_short: Counter[str] = field(default_factory=Counter)
+
+    def step(self, step: Step) -> None:
+        """Count a step."""
+        self.steps += 1
+        self.kinds[f"{step.move.action}: {step.answered}"] += 1
+        self.witnessed.update(step.witnessed)
+        if step.move.action != WAIT and runs_out(self.plan, step.move.action) and step.move.wait_ms == 0:
+            self.at_the_very_end += 1
+
+    def end(self, session: Session) -> None:
+        """Count a run."""
+        self.runs += 1
+        if session.over:
+            self.cut_short[session.over] += 1
+
+
+@dataclass(slots=True)
+class Search:
+    """Runs of one adapter, and the shortest run found for each claim that broke."""
+
+    prepared: Preparation
+    deadline: float | None = None
+    on_progress: Progress | None = None
+    tally: Tally = field(init=False)
+    broken: dict[str, list[Step]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self.tally = Tally(self.prepared.plan)
+
+    def expired(self) -> bool:
+        """Whether the budget is used up."""
+        return self.deadline is not None and time.perf_counter() >= self.deadline
+
+    def note(self, steps: Sequence[Step], names: Iterable[str]) -> None:
+        """Keep the part of a run that breaks each of the names, where it is the shortest so far."""
+        for name in names:
+            found = until_broken(steps, name)
+            if found and (name not in self.broken or len(found) < len(self.broken[name])):
+                self.broken[name] = found
+
+    def to_goals(self, chosen: Sequence[Goal]) -> None:
+        """Straight to each goal: at once, and then each move in the last millisecond in which the lease is live."""
+        plan = self.prepared.plan
+        for wait_ms in (0, LAST_MOMENT_MS):
+            for number, goal in enumerate(chosen, 1):
+                if self.expired():
+                    return
+                if self.on_progress is not None:
+                    self.on_progress(f"goal {number} of {len(chosen)}: {goal.name}")
+                with Session(plan) as session:
+                    for action, arguments in goal.steps:
+                        step = session.play(Move(action, arguments, 0 if runs_out(plan, action) else wait_ms))
+                        if step is not None:
+                            self.tally.step(step)
+                    self.tally.end(session)
+                    self.note(session.steps, self.prepared.wanted | self.prepared.declared)
+
+    def at_random(self, chosen: Sequence[Goal], *, examples: int, steps: int, seed: int) -> None:
+        """Random runs, in batches; what has broken already is no reason to end a run any more."""
+
+        def end(session: Session) -> None:
+            self.tally.end(session)
+            self.note(session.steps, self.prepared.declared)
+
+        plan, left, batch = self.prepared.plan, examples, 0
+        while left > 0 and not self.expired():
+            watch = Watch(self.prepared.wanted - set(self.broken), self.tally.step, end, self.expired)
+            made = machine(plan, chosen, watch)
+            run_machine(made, examples=min(left, BATCH), steps=steps, seed=seed * 1_000_003 + batch)
+            if watch.broken is not None:
+                self.note(watch.broken.steps, watch.broken.names)
+            left, batch = left - BATCH, batch + 1
+            if self.on_progress is not None:
+                tally = self.tally
+                self.on_progress(f"{tally.runs} runs, {tally.steps} steps, {len(self.broken)} claims broken")
+
+
+_GOALS: dict[Any, tuple[Goal, ...]] = {}
+
+
+def goals_of(plan: Plan) -> tuple[Goal, ...]:
+    """The goals of what the implementation offers, in the model's smallest scope; found once in a process."""
+    protocol = plan.oracle.protocol
+    missing = sorted(set(protocol.actions) - set(plan.performances))
+    scope = protocol.scopes.get("small", plan.oracle.scope)
+    scope = scope.but(switches=scope.switches & plan.oracle.scope.switches)
+    key = (id(protocol), scope.switches, tuple(missing), tuple(c.name for c in (*plan.claims, *plan.witnesses)))
+    if key not in _GOALS:
+        offered = protocol.variant(protocol.name, without=missing) if missing else protocol
+        _GOALS[key] = goals(offered, scope, plan.claims, plan.witnesses)
+    return _GOALS[key]
+
+
+def verify(
+    adapter: Adapter,
+    *,
+    scope: Scope | None = None,
+    examples: int = 100,
+    steps: int = 25,
+    seed: int = 0,
+    budget_s: float | None = None,
+    claims: Iterable[str] = (),
+    subject: Subject | None = None,
+    on_progress: Progress | None = None,
+) -> Conformance:
+    """Run an implementation beside the model. `examples` random runs of up to `steps` moves follow two to each goal.
+
+    The same `seed` gives the same runs. With `budget_s` no run goes on longer than that; claims are then held for as
+    many runs as there were. `claims` are ids or names, none means all. `subject` takes the place of the built-in model
+    and claims. Raises MappingError when the model has something that is not mapped to implementations, UsageError for a
+    claim that does not exist.
+    """
+    started = time.perf_counter()
+    prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
+    search = Search(prepared, None if budget_s is None else started + budget_s, on_progress)
+    chosen = goals_of(prepared.plan)
+    search.to_goals(chosen)
+    search.at_random(chosen, examples=examples, steps=steps, seed=seed)
+    return _report(search, started, {"goals": len(chosen), "seed": seed})
+
+
+def _report(search: Search, started: float, figures: Mapping[str, Any]) -> Conformance:
+    prepared, tally = search.prepared, search.tally
+    plan = prepared.plan
+    bound = f"{tally.runs} runs, {tally.steps} steps; {plan.oracle.scope.describe()}"
+    findings = []
+    for claim in prepared.chosen:
+        verdict, why, trace, details = _verdict(search, claim)
+        if claim.id in plan.adapter.deviations:
+            details["declared"] = plan.adapter.deviations[claim.id]
+        seconds = time.perf_counter() - started
+        findings.append(Finding(claim, verdict, METHOD, bound, why, trace, seconds, details))
+    notes = [f"{n} runs ended early: {why}" for why, n in tally.cut_short.most_common(3)]
+    if search.expired():
+        notes.append("the search ended with its budget")
+    return Conformance(
+        "verify",
+        plan.adapter.name,
+        tuple(findings),
+        {
+            "runs": tally.runs,
+            "steps": tally.steps,
+            **figures,
+            "scope": plan.oracle.scope.name,
+            "bound": bound,
+            "seconds": round(time.perf_counter() - started, 3),
+            "at_the_very_end": tally.at_the_very_end,
+            "cut_short": sum(tally.cut_short.values()),
+            "witnesses": dict(sorted(tally.witnessed.items())),
+            "kinds": dict(sorted(tally.kinds.items())),
+        },
+        tuple(notes),
+        None,
+        dict(plan.adapter.deviations),
+    )
+
+
+def _verdict(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str, Any]]:
+    prepared, tally = search.prepared, search.tally
+    if claim.name in prepared.untellable:
+        return Verdict.NOT_EXERCISED, prepared.untellable[claim.name], None, {UNTELLABLE: True}
+    if claim.name in prepared.unseen:
+        return Verdict.NOT_EXERCISED, prepared.unseen[claim.name], None, {}
+    if claim.name in search.broken:
+        return _broken(search, claim)
+    missing = [w for w in claim.witnesses if not tally.witnessed[w]]
+    if missing or not tally.steps:
+        why = f"never exercised: no {' and no '.join(missing)} came about" if missing else "no step was made"
+        return Verdict.NOT_EXERCISED, why, None, {}
+    counts = [f"{w} × {tally.witnessed[w]}" for w in claim.witnesses]
+    return Verdict.HELD, ", ".join(counts) or f"{len(tally.kinds)} kinds of steps", None, {}
+
+
+def _broken(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str, Any]]:
+    """REFUTED, if the run breaks the claim twice more; otherwise the implementation is not deterministic."""
+    plan, original = search.prepared.plan, search.broken[claim.name]
+    steps = shortened(plan, [s.move for s in original], claim.name)
+    twice = again(plan, [s.move for s in steps or original], claim.name)
+    unsteady = twice.unsteady
+    if not steps:
+        steps, unsteady = original, first_difference(original, twice.steps) or unsteady
+    trace, details = refutation(plan, claim.name, steps, unsteady=unsteady)
+    if twice.fails:
+        return Verdict.REFUTED, f"shortest run found: {len(steps)} steps", trace, details
+    why = f"non-deterministic implementation: {unsteady or 'the run broke it once, and not again'}"
+    return Verdict.UNDETERMINED, why, trace, details
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A saved run made again, twice: whether it still fails, what is different now, and the steps."""
+
+    fails: bool
+    breaks: str
+    difference: str
+    unsteady: str
+    changed: str
+    """What is not as it was when the run was saved: the model, or the name of the adapter; else empty."""
+    steps: tuple[Step, ...]
+
+
+def replay_run(path: Path | str, adapter: Adapter) -> Replayed:
+    """Make a saved run again with an adapter, and say whether it still breaks what it broke. Raises ReplayError."""
+    run = read_run(path)
+    plan = prepare(adapter, scope=run.scope).plan
+    twice = again(plan, run.moves, run.breaks)
+    protocol = plan.oracle.protocol
+    changes = []
+    if run.adapter != adapter.name:
+        changes.append(f"the run was made with {run.adapter}")
+    if run.protocol != protocol.name:
+        changes.append(f"its model was {run.protocol}, and now is {protocol.name}")
+    elif run.fingerprint != fingerprint(protocol):
+        changes.append("the model has changed since")
+    if len(twice.steps) < len(run.moves) and not twice.fails:
+        changes.append(f"only {len(twice.steps)} of its {len(run.moves)} moves are possible now")
+    difference = next((s.difference for s in twice.steps if s.difference), "")
+    return Replayed(twice.fails, run.breaks, difference, twice.unsteady, "; ".join(changes), twice.steps)
+
+
+def lockstep_case(
+    adapter: Adapter,
+    *,
+    scope: Scope | None = None,
+    examples: int = 50,
+    steps: int = 25,
+    claims: Iterable[str] = (),
+    subject: Subject | None = None,
+) -> type[unittest.TestCase]:
+    """A test case for pytest or unittest that fails, with the run, on the first thing that an implementation breaks.
+
+    Hypothesis makes the run smaller; `verify` gives verdicts and counts, this does not. The runs are the same each time.
+    """
+    from hypothesis import HealthCheck, settings  # noqa: PLC0415
+
+    prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
+    watch = Watch(prepared.wanted, message=_failure)
+    case: Any = machine(prepared.plan, goals_of(prepared.plan), watch).TestCase
+    case.settings = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    case.__name__ = case.__qualname__ = f"LockStep_{adapter.name.replace('-', '_')}"
+    return case  # type: ignore[no-any-return]
+
+
+def _failure(plan: Plan, steps: Sequence[Step], names: Sequence[str]) -> str:
+    """The message of a failing test."""
+    sentences = {c.name: f"{c.id} {c.name}: {c.sentence}" for c in (LOCK_STEP, *plan.claims)}
+    lines = [f"{plan.adapter.name} breaks", *(f"  {sentences[name]}" for name in names), "after"]
+    lines += [f"  {n}  {s.label} -> {s.answered}" for n, s in enumerate(steps, 1)]
+    lines += [s.difference for s in steps if s.difference and names[0] in breaks(s)][:1]
+    return "\n".join(lines)
