@@ -1,7 +1,9 @@
-"""The common benchmark model: leases, a compare-and-set commit and a fenced downstream, as other tools state it.
+"""The common benchmark model: leases, a compare-and-set commit and a fenced downstream, as other tools state
+it.
 
-Its limits are guards, as in the originals, so that all tools count the same states. It is not the protocol that
-fencepost checks (that one is in `fencepost.model`); it shows that the language serves other protocols too.
+Its limits are guards, as in the originals, so that all tools count the same states. It is not the protocol
+that fencepost checks (that one is in `fencepost.model`); it shows that the language serves other protocols
+too.
 """
 
 from __future__ import annotations
@@ -172,7 +174,9 @@ def tokens_make_sense(s: State) -> object:
     workers, version = Sort("worker"), Counter("version")
     return every(
         workers,
-        lambda w: s.token[w] <= s.lease and (s.phase[w] != Phase.acked or (s.effects > 0 and s.fence >= s.token[w])),
+        lambda w: (
+            s.token[w] <= s.lease and (s.phase[w] != Phase.acked or (s.effects > 0 and s.fence >= s.token[w]))
+        ),
     ) and every(version, lambda v: v == 0 or at_most_one(workers, lambda w: s.token[w] == v))
 
 

@@ -1,12 +1,13 @@
-"""A tiny interpreter of the ground commands, independent of the checkers: what the finite traced reading says."""
+"""A tiny interpreter of the ground commands, independent of the checkers."""
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fencepost.model import terms as t
-from fencepost.model.ground import GroundCommand, GroundModel
+from fencepost.model.ground import GroundModel
 
 Codes = tuple[int, ...]
 Evaluate = Callable[[Codes], tuple[int, ...]]
@@ -15,7 +16,7 @@ _OPERATIONS = {"not": "not {}", "eq": "{} == {}", "le": "{} <= {}", "add": "{} +
 
 
 def compiled(terms: Iterable[t.Term], places: Mapping[str, int]) -> Evaluate:
-    """A Python function from the codes of the cells to the values of some terms, each subterm computed once."""
+    """A Python function from the codes of cells to the values of terms; each subterm is computed once."""
     lines: list[str] = []
     names: dict[t.Term, str] = {}
 
@@ -44,7 +45,7 @@ def compiled(terms: Iterable[t.Term], places: Mapping[str, int]) -> Evaluate:
 
 
 class Move(NamedTuple):
-    """One transition, cut or fault: the action's name, the codes of its arguments, how it ended, and where it led."""
+    """A transition, cut or fault: the action, the codes of its arguments, how it ended, where it led."""
 
     action: str
     arguments: Codes
@@ -93,7 +94,16 @@ class GroundRunner:
         """The values of claims in a state: of a state claim, or of a step claim for each command."""
         return compiled(terms, self.places)
 
-
-def same_move(command: GroundCommand, move: Move) -> bool:
-    """Whether a move may have come from a command."""
-    return (command.action.name, command.arguments) == (move.action, move.arguments)
+    def search(self, limit: int) -> tuple[dict[Codes, int], Tally[str]]:
+        """All states with their distance, and how many moves and cuts there are; at most `limit` states."""
+        depth = {self.initial: 0}
+        numbers: Tally[str] = Tally()
+        for state in (todo := [self.initial]):
+            for move in self.moves(state):
+                numbers[move.outcome if move.outcome in ("cut", "fault") else "moves"] += 1
+                if move.after and move.after not in depth:
+                    depth[move.after] = depth[state] + 1
+                    todo.append(move.after)
+            if len(depth) > limit:
+                break
+        return depth, numbers

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping
+from .random_expressions import KINDS, Bound, Expressions
 
 HEAD = '''"""A random model."""
 
@@ -54,26 +53,40 @@ VARIABLES: dict[str, str] = {
     "past": 'variable("past", Family(versions, of=BOOLEAN), False, HISTORY)',
 }
 
-KINDS: dict[str, str] = {"worker": "workers", "key": "keys", "number": "versions", "level": "small", "phase": "Phase"}
-"""What a bound variable can be, and the domain it ranges over."""
+STIRS: dict[str, str] = {
+    "n": '@p.action("world", v=versions)\ndef set_n(s, v):\n    s.n = v',
+    "level": '@p.action("world", v=small)\ndef set_level(s, v):\n    s.level = v',
+    "flag": '@p.action("world")\ndef turn_flag(s):\n    s.flag = not s.flag',
+    "phase": '@p.action("world", f=Phase)\ndef set_phase(s, f):\n    when(f != s.phase)\n    s.phase = f',
+    "who": '@p.action("world", w=workers)\ndef set_who(s, w):\n    s.who = w',
+    "holder": '@p.action("world", w=workers, yes=BOOLEAN)\ndef set_holder(s, w, yes):\n'
+    "    s.holder = w if yes else absent",
+    "seen": '@p.action("world", v=versions, yes=BOOLEAN)\ndef set_seen(s, v, yes):\n'
+    "    s.seen = ite(yes, v, s.seen)",
+    "lease": '@p.action("world", w=workers, v=versions)\ndef set_lease(s, w, v):\n'
+    "    s.lease = Lease(worker=w, version=v)",
+    "up": '@p.action("world", w=workers)\ndef turn_up(s, w):\n    s.up[w] = not s.up[w]',
+    "ticks": '@p.action("world", w=workers)\ndef tick(s, w):\n    s.ticks[w] += 1',
+    "at": '@p.action("world", w=workers, f=Phase)\ndef set_at(s, w, f):\n    s.at[w] = f',
+    "log": '@p.action("world", v=versions, w=workers)\ndef set_log(s, v, w):\n    s.log[v] = w',
+    "leases": '@p.action("world", k=keys, w=workers)\ndef set_leases(s, k, w):\n'
+    "    s.leases[k] = Lease(worker=w, version=s.n)",
+    "rows": '@p.action("world", k=keys, v=versions)\ndef set_rows(s, k, v):\n'
+    "    s.rows[k] = s.rows[k].changed(version=v)",
+    "may": '@p.action("world", w=workers, k=keys)\ndef turn_may(s, w, k):\n    s.may[w, k] = not s.may[w, k]',
+}
+"""Actions that only stir: without them most random models would soon stand still."""
 
-Bound = Mapping[str, str]
-"""Names in sight that are no state variables, with their kinds."""
 
-
-class Writer:
+class Writer(Expressions):
     """Writes one random model; the same seed gives the same text."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+        super().__init__(seed)
         pick = self.random
         self.variables = [n for n in VARIABLES if pick.random() < 0.45 or n in ("n", "up", "used")]
-        self.helpers: dict[str, str] = {}
         self.loops = pick.random() < 0.3
         self.codes = ("taken", "stale")
-        self.names = 0
-        self.state = "s"
-        self.in_action = False
         self.names_fresh = False
 
     def model(self) -> str:
@@ -83,6 +96,8 @@ class Writer:
         self.in_action = True
         parts += [self.helper() for _ in range(pick.randint(0, 2))]
         parts += [self.action(i) for i in range(pick.randint(2, 4))]
+        stirred = [name for name in STIRS if name in self.variables]
+        parts += [f"\n\n{STIRS[name]}\n" for name in pick.sample(stirred, min(len(stirred), 2))]
         self.in_action = False
         parts += [self.claim(i) for i in range(3)]
         parts += [self.step_claim(i) for i in range(2)]
@@ -92,195 +107,14 @@ class Writer:
         parts.append(f'\n\nSIZES, BOUNDS, SWITCHES = {sizes}, {bounds}, frozenset({{"{switch}"}})\n')
         return "".join(parts)
 
-    # -- pieces
-
-    def has(self, *names: str) -> list[str]:
-        return [name for name in names if name in self.variables]
-
-    def s(self, name: str) -> str:
-        return f"{self.state}.{name}"
-
-    def choose(self, options: list[Callable[[], str]]) -> str:
-        return self.random.choice(options)()
-
-    def sometimes(self, chance: float) -> bool:
-        return self.random.random() < chance
-
-    def fresh_name(self) -> str:
-        self.names += 1
-        return f"x{self.names}"
-
-    def of_kind(self, bound: Bound, kind: str) -> list[Callable[[], str]]:
-        return [lambda name=name: name for name, k in bound.items() if k == kind]  # type: ignore[misc]
-
-    def calls(self, kind: str) -> list[Callable[[], str]]:
-        return [lambda name=name: f"{name}({self.state})" for name, k in self.helpers.items() if k == kind]  # type: ignore[misc]
-
-    # -- expressions
-
-    def worker(self, bound: Bound, depth: int) -> str:
-        options = self.of_kind(bound, "worker")
-        options += [lambda: self.s("who")] * bool(self.has("who"))
-        options += [lambda: self.s("row") + ".worker"] * bool(self.has("row"))
-        if depth > 0:
-            options += [lambda: self.s("holder") + ".value"] * bool(self.has("holder") and self.sometimes(0.1))
-            options.append(
-                lambda: f"ite({self.boolean(bound, depth - 1)}, {self.worker(bound, 0)}, {self.worker(bound, 0)})"
-            )
-        return self.choose(options or [lambda: "workers.element(0)"])
-
-    def key(self, bound: Bound, depth: int) -> str:
-        return self.choose(self.of_kind(bound, "key") or [lambda: "keys.element(0)"])
-
-    def phase(self, bound: Bound, depth: int) -> str:
-        options = [*self.of_kind(bound, "phase"), lambda: f"Phase.{self.random.choice(('idle', 'held', 'down'))}"]
-        options += [lambda: self.s("phase")] * bool(self.has("phase"))
-        options += [lambda: f"{self.s('at')}[{self.worker(bound, 0)}]"] * bool(self.has("at"))
-        return self.choose(options)
-
-    def number(self, bound: Bound, depth: int) -> str:
-        options = [*self.of_kind(bound, "number"), *self.of_kind(bound, "level")]
-        options += [lambda: self.s(self.random.choice(self.has("n", "m", "level")))] * 2
-        options.append(lambda: str(self.random.randint(-1, 2)))
-        options += [lambda: f"{self.s('ticks')}[{self.worker(bound, 0)}]"] * bool(self.has("ticks"))
-        options += [lambda: f"{self.s('row')}.version"] * bool(self.has("row"))
-        options += [lambda: f"{self.s('rows')}[{self.key(bound, 0)}].version"] * bool(self.has("rows"))
-        options += self.calls("number")
-        if depth > 0:
-            options += [
-                lambda: f"({self.number(bound, depth - 1)} {self.random.choice('+-')} {self.number(bound, 0)})",
-                lambda: f"({self.number(bound, depth - 1)} + 1)",
-                lambda: f"ite({self.boolean(bound, depth - 1)}, {self.number(bound, 0)}, {self.number(bound, 0)})",
-                lambda: f"({self.number(bound, 0)} if {self.boolean(bound, 0)} else {self.number(bound, 0)})",
-                lambda: f"-{self.number(bound, 0)}",
-            ]
-            if self.loops:
-                options += [lambda: self.over("count", bound, depth), lambda: self.extreme(bound, depth)]
-            if self.sometimes(0.15) and (names := self.has("seen", "lease")):
-                options += [lambda: f"{self.s(names[-1])}.{'value' if names[-1] == 'seen' else 'version'}"]
-            if self.has("levels"):
-                options.append(lambda: f"{self.s('levels')}[{self.index(bound)}]")
-        return self.choose(options)
-
-    def index(self, bound: Bound) -> str:
-        """A number that is rather small: it may still lie outside of what it indexes."""
-        options = [*self.of_kind(bound, "number"), *self.of_kind(bound, "level"), lambda: "0", lambda: "1"]
-        options += [lambda: self.s("n"), lambda: f"{self.s('n')} + 1"]
-        options += [lambda: f"{self.s('n')} - 1"] * self.sometimes(0.2)
-        options += [lambda: self.s("level")] * bool(self.has("level"))
-        return self.choose(options)
-
-    def extreme(self, bound: Bound, depth: int) -> str:
-        name, kind = self.fresh_name(), self.random.choice(("worker", "key", "number"))
-        body = self.number({**bound, name: kind}, depth - 1)
-        return f"{self.random.choice(('lowest', 'highest'))}({KINDS[kind]}, lambda {name}: {body})"
-
-    def over(self, word: str, bound: Bound, depth: int) -> str:
-        inner, names, domains = dict(bound), [], []
-        for _ in range(1 if word == "at_most_one" or self.sometimes(0.7) else 2):
-            name, kind = self.fresh_name(), self.random.choice(tuple(KINDS))
-            inner[name] = kind
-            names.append(name)
-            domains.append(KINDS[kind])
-        return f"{word}({', '.join(domains)}, lambda {', '.join(names)}: {self.boolean(inner, depth - 1)})"
-
-    def boolean(self, bound: Bound, depth: int) -> str:
-        options = self.of_kind(bound, "boolean")
-        options += [lambda: self.s("flag")] * bool(self.has("flag"))
-        options += [lambda: f"{self.s('up')}[{self.worker(bound, 0)}]"]
-        options += [lambda: f"{self.s('idle')}[{self.worker(bound, 0)}]"] * bool(self.has("idle"))
-        options += [lambda: f"{self.s('used')}[{self.key(bound, 0)}]"] * bool(self.has("used"))
-        options += [lambda: f"{self.s('may')}[{self.worker(bound, 0)}, {self.key(bound, 0)}]"] * bool(self.has("may"))
-        options += [lambda: f"({self.number(bound, 0)} {self.order()} {self.number(bound, depth)})"] * 2
-        options += [lambda: f"({self.worker(bound, 0)} {self.equal()} {self.worker(bound, 0)})"]
-        options += [lambda: f"({self.phase(bound, 0)} {self.equal()} {self.phase(bound, 0)})"]
-        options += [lambda: self.about_an_optional(bound)] * 2
-        options += self.calls("boolean")
-        options += [lambda: self.random.choice(("switched('storm')", "True"))] * self.sometimes(0.1)
-        if not self.in_action and self.has("past"):
-            options.append(lambda: f"{self.s('past')}[{self.of_kind(bound, 'number')[0]() if self.of_kind(bound, 'number') else '0'}]")
-        if depth > 0:
-            options += [
-                lambda: f"(not {self.boolean(bound, depth - 1)})",
-                lambda: f"({self.boolean(bound, depth - 1)} and {self.boolean(bound, depth - 1)})",
-                lambda: f"({self.boolean(bound, depth - 1)} or {self.boolean(bound, depth - 1)})",
-                lambda: self.over(self.random.choice(("every", "some", "at_most_one")), bound, depth),
-                lambda: f"implies({self.boolean(bound, depth - 1)}, {self.boolean(bound, 0)})",
-                lambda: f"implies({self.boolean(bound, depth - 1)}, lambda: {self.boolean(bound, 0)})",
-                lambda: f"ite({self.boolean(bound, depth - 1)}, {self.boolean(bound, 0)}, {self.boolean(bound, 0)})",
-                lambda: f"({self.number(bound, 0)} <= {self.number(bound, 0)} < {self.number(bound, 0)})",
-                lambda: f"({self.boolean(bound, 0)} == {self.boolean(bound, 0)})",
-            ]
-            if self.loops:
-                word, name = self.random.choice(("any", "all")), self.fresh_name()
-                options.append(
-                    lambda: f"{word}({self.boolean({**bound, name: 'worker'}, 0)} for {name} in workers)"
-                )
-        return self.choose(options)
-
-    def about_an_optional(self, bound: Bound) -> str:
-        """A comparison of an optional or a record, or a guarded use of its value."""
-        options: list[Callable[[], str]] = []
-        for text, kind in self.optionals(bound):
-            value = f"{text}.version" if kind == "lease" else text
-            options += [lambda text=text: f"{text}.present"]  # type: ignore[misc]
-            options += [lambda text=text: f"({text} {self.equal()} absent)"]  # type: ignore[misc]
-            options += [lambda text=text, kind=kind: f"({text} {self.equal()} {self.value(kind, bound)})"]  # type: ignore[misc]
-            if kind != "worker":
-                options += [
-                    lambda text=text, value=value: f"({text}.present and {value} {self.order()} {self.number(bound, 0)})",  # type: ignore[misc]
-                    lambda text=text, value=value: f"implies({text}.present, lambda: {value} < {self.number(bound, 0)})",  # type: ignore[misc]
-                ]
-            others = [other for other, k in self.optionals(bound) if k == kind]
-            options += [lambda text=text, other=self.random.choice(others): f"({text} {self.equal()} {other})"]  # type: ignore[misc]
-        if self.has("row"):
-            options.append(lambda: f"({self.s('row')} {self.equal()} {self.value('lease', bound)})")
-        return self.choose(options or [lambda: f"({self.s('n')} > 0)"])
-
-    def optionals(self, bound: Bound) -> list[tuple[str, str]]:
-        found = [(name, kind.removeprefix("optional ")) for name, kind in bound.items() if kind.startswith("optional ")]
-        found += [(self.s("holder"), "worker")] * bool(self.has("holder"))
-        found += [(self.s("seen"), "number")] * bool(self.has("seen"))
-        found += [(self.s("lease"), "lease")] * bool(self.has("lease"))
-        inside = self.of_kind(bound, "number")
-        index = inside[0]() if inside else "0"
-        found += [(f"{self.s('log')}[{index}]", "worker")] * bool(self.has("log"))
-        found += [(f"{self.s('leases')}[{self.key(bound, 0)}]", "lease")] * bool(self.has("leases"))
-        found += [(f"{self.s('seen_at')}[{self.key(bound, 0)}, 0]", "number")] * bool(self.has("seen_at"))
-        return found
-
-    def value(self, kind: str, bound: Bound) -> str:
-        """A value of a kind that an optional may hold."""
-        if kind == "worker":
-            return self.worker(bound, 1)
-        if kind == "number":
-            return self.number(bound, 1)
-        options = [lambda: f"Lease(worker={self.worker(bound, 0)}, version={self.number(bound, 1)})", lambda: "NOBODY"]
-        options += [lambda: f"{self.s('row')}.changed(version={self.number(bound, 1)})"] * bool(self.has("row"))
-        options += [lambda: f"{self.s('rows')}[{self.key(bound, 0)}]"] * bool(self.has("rows"))
-        return self.choose(options)
-
-    def optional(self, kind: str, bound: Bound) -> str:
-        """What may be assigned to an optional of a kind."""
-        own = [text for text, k in self.optionals(bound) if k == kind]
-        options = [lambda: "absent", lambda: self.value(kind, bound), lambda: self.value(kind, bound)]
-        options += [lambda: self.random.choice(own), lambda: f"ite({self.boolean(bound, 0)}, {self.random.choice(own)}, absent)"]
-        options += [lambda: f"({self.value(kind, bound)} if {self.boolean(bound, 0)} else absent)"]
-        return self.choose(options)
-
-    def order(self) -> str:
-        return self.random.choice(("<", "<=", ">", ">=", "==", "!="))
-
-    def equal(self) -> str:
-        return self.random.choice(("==", "!="))
-
-    # -- statements
-
     def write(self, bound: Bound) -> str:
         """One write to the state."""
         w, k = self.worker(bound, 0), self.key(bound, 0)
         number, boolean = self.number(bound, 2), self.boolean(bound, 1)
         x, y, old = self.fresh_name(), self.fresh_name(), self.fresh_name()
+        of_worker_boolean, of_worker_number = ({**bound, x: "worker", old: k} for k in ("boolean", "number"))
+        of_key_lease = {**bound, x: "key", old: "optional lease"}
+        of_both = {**bound, x: "worker", y: "key", old: "boolean"}
         texts = {
             "n": [f"s.n = {number}", "s.n += 1"],
             "m": [f"s.m = {number}"],
@@ -295,29 +129,29 @@ class Writer:
             "up": [
                 f"s.up[{w}] = {boolean}",
                 f"s.up.fill({boolean})",
-                f"s.up.update_where(lambda {x}, {old}: {self.boolean({**bound, x: 'worker', old: 'boolean'}, 1)})",
+                f"s.up.update_where(lambda {x}, {old}: {self.boolean(of_worker_boolean, 1)})",
             ],
             "idle": [f"s.idle[{w}] = {boolean}", "s.idle = s.up"],
             "ticks": [
                 f"s.ticks[{w}] = {number}",
-                f"s.ticks.update_where(lambda {x}, {old}: {self.number({**bound, x: 'worker', old: 'number'}, 1)})",
+                f"s.ticks.update_where(lambda {x}, {old}: {self.number(of_worker_number, 1)})",
             ],
             "at": [f"s.at[{w}] = {self.phase(bound, 0)}"],
-            "log": [f"s.log[{self.index(bound)}] = {self.optional('worker', bound)}"] if self.has("log") else [],
+            "log": [f"s.log[{self.index(bound)}] = {self.optional('worker', bound)}"]
+            if self.has("log")
+            else [],
             "levels": [f"s.levels[{self.index(bound)}] = {number}"],
             "used": [f"s.used[{k}] = {boolean}"],
             "leases": [
                 f"s.leases[{k}] = {self.optional('lease', bound)}",
-                f"s.leases.update_where(lambda {x}, {old}: "
-                f"{self.optional('lease', {**bound, x: 'key', old: 'optional lease'})})",
+                f"s.leases.update_where(lambda {x}, {old}: {self.optional('lease', of_key_lease)})",
             ]
             if self.has("leases")
             else [],
             "rows": [f"s.rows[{k}] = {self.value('lease', bound)}"],
             "may": [
                 f"s.may[{w}, {k}] = {boolean}",
-                f"s.may.update_where(lambda {x}, {y}, {old}: "
-                f"{self.boolean({**bound, x: 'worker', y: 'key', old: 'boolean'}, 1)})",
+                f"s.may.update_where(lambda {x}, {y}, {old}: {self.boolean(of_both, 1)})",
             ],
             "seen_at": [f"s.seen_at[{k}, {self.index(bound)}] = {self.optional('number', bound)}"]
             if self.has("seen_at")
@@ -378,7 +212,9 @@ class Writer:
     def action(self, number: int) -> str:
         parameters: dict[str, tuple[str, str]] = {}
         for _ in range(self.random.choice((0, 1, 1, 2))):
-            kind = self.random.choice(("worker", "worker", "key", "number", "level", "boolean", "phase", "fresh"))
+            kind = self.random.choice(
+                ("worker", "worker", "key", "number", "level", "boolean", "phase", "fresh")
+            )
             unless = self.has("used", "leases")
             if kind == "fresh" and unless:
                 self.names_fresh = True
@@ -407,8 +243,12 @@ class Writer:
         return text + f"def act_{number}(s{takes}):\n" + "".join(f"{line}\n" for line in body)
 
     def claim(self, number: int) -> str:
-        # A literal element breaks the symmetry on which "the smallest unused" rests, so can_move would differ.
-        extra = " or can_move(s, 'worker')" if number == 0 and self.sometimes(0.5) and not self.names_fresh else ""
+        # A literal element breaks the symmetry on which "the smallest unused" rests: can_move would differ.
+        extra = (
+            " or can_move(s, 'worker')"
+            if number == 0 and self.sometimes(0.5) and not self.names_fresh
+            else ""
+        )
         return f"\n\ndef claim_{number}(s):\n    return {self.boolean({}, 2)}{extra}\n"
 
     def step_claim(self, number: int) -> str:
@@ -417,8 +257,11 @@ class Writer:
             self.state = state
             halves.append(self.boolean({}, 1))
         self.state = "s"
-        about = self.random.choice(("step.refused", "step.outcome == 'taken'", "step.outcome != 'ok'", "step.action == 'act_0'"))
+        about = self.random.choice(
+            ("step.refused", "step.outcome == 'taken'", "step.outcome != 'ok'", "step.action == 'act_0'")
+        )
         return (
             f"\n\ndef step_claim_{number}(before, after, step):\n"
-            f"    return ({about}) or ({halves[0]}) or not ({halves[1]}) or after.n != before.n and {halves[2]}\n"
+            f"    return ({about}) or ({halves[0]}) or not ({halves[1]})"
+            f" or after.n != before.n and {halves[2]}\n"
         )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import re
+import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pytest
 
 from fencepost.model import Action, ModelError, Protocol, Scope
 from fencepost.model.run import Rest, Runner
@@ -145,3 +149,35 @@ def benchmark_lease() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+class Case(NamedTuple):
+    """One case of a file in `cases`: name, whole text, what differs before it, and what is expected."""
+
+    name: str
+    text: str
+    before: dict[str, int]
+    expected: tuple[str, ...]
+
+
+def cases(file: str) -> list[Case]:
+    """The cases of a file in `cases`, whose head says how they are written."""
+    _, *parts = (Path(__file__).parent / "cases" / file).read_text(encoding="utf-8").split("\n=== ")
+    return [_case(part) for part in parts]
+
+
+def _case(part: str) -> Case:
+    name, *lines = part.rstrip("\n").split("\n")
+    before = {}
+    if lines[0].startswith("before "):
+        before = {cell: int(code) for cell, _, code in (x.partition("=") for x in lines.pop(0).split()[1:])}
+    text, expected = "\n".join(lines[:-1]), lines[-1].removeprefix("-> ")
+    if not re.search(r"^ *@p\.(action|operation)|^def claim\(", text, re.MULTILINE):
+        text = '@p.action("worker")\ndef act(s):\n' + textwrap.indent(text, "    ")
+    return Case(name, f"{text}\n", before, tuple(expected.split(" | ")))
+
+
+def parametrize(file: str) -> pytest.MarkDecorator:
+    """One test for each case of a file."""
+    found = cases(file)
+    return pytest.mark.parametrize("case", found, ids=[case.name for case in found])

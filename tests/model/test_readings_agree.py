@@ -1,115 +1,176 @@
-"""All readings of a model mean the same: the test that holds them together."""
+"""All readings of a model mean the same: the test that holds them together.
+
+A protocol is run by `Runner`, which executes its Python functions on concrete states, and beside it the
+ground commands, which were made by tracing the same functions, are run by a tiny interpreter. Both must find
+the same states, and in each the same moves, with the same outcomes and successors, the same moves that the
+scope cuts, and the same truth of every claim. The compiled and the solver's reading are made from the ground
+commands, and join at the end.
+
+What is *cut* means the same in all: a number that a move writes, or an index above its domain that it reads,
+lies outside of the scope; or a fresh element is asked for, none is left, and the move would be possible with
+one more.
+"""
 
 from __future__ import annotations
 
+import random
 from collections import Counter as Tally
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fencepost.model import ModelError, PathLimitError, Protocol, Scope
-from fencepost.model.ground import ground_model
-from fencepost.model.run import Rest, Runner, Transition
+from fencepost.model import ModelError, PathLimitError, Scope
+from fencepost.model import terms as t
+from fencepost.model.core import core
+from fencepost.model.domains import INTEGER, Boolean
+from fencepost.properties.claims import Kind
+from fencepost.properties.core import CORE
 
-from .grounded import Codes, GroundRunner, Move
+from .both import Both
+from .grounded import compiled
 from .random_models import Writer
-from .support import Model
+from .support import Model, benchmark_lease
 
-Claims = list[Callable[..., Any]]
-
-
-class Both:
-    """A protocol in a scope, run and ground."""
-
-    def __init__(self, protocol: Protocol, scope: Scope, claims: Claims = [], step_claims: Claims = []) -> None:  # noqa: B006
-        self.runner = Runner(protocol, scope)
-        self.model = ground_model(protocol, scope)
-        self.ground = GroundRunner(self.model)
-        self.claims = [(c, self.ground.claim([self.model.state_claim(c)])) for c in claims]
-        self.step_claims = [(c, self.ground.claim(self.model.step_claim(c))) for c in step_claims]
-        self.numbers: Tally[str] = Tally()
-
-    def codes(self, state: Rest) -> Codes:
-        codes = self.runner.codes(state)
-        assert codes.keys() == self.ground.places.keys()
-        return tuple(codes[name] for name in self.ground.places)
-
-    def search(self, limit: int) -> None:
-        """Compare everything in every state, breadth first, as far as `limit` states."""
-        first = self.runner.initial()
-        assert self.codes(first) == self.ground.initial
-        seen, states = {first}, [first]
-        for state in states:
-            assert self.runner.from_codes(self.runner.codes(state)) == state
-            for transition in self.compare(state):
-                if transition.state not in seen and len(states) < limit:
-                    seen.add(transition.state)
-                    states.append(transition.state)
-        self.numbers["states"] += len(states)
-
-    def compare(self, state: Rest) -> list[Transition]:
-        """The transitions of one state, after all readings gave the same."""
-        codes = self.codes(state)
-        expected, transitions = self.moves_run(state)
-        actual = self.ground.moves(codes)
-        assert sorted(expected) == sorted(actual)
-        self.numbers.update(move.outcome if move.outcome in ("cut", "fault") else "moves" for move in actual)
-        self.numbers["refused"] += sum(t.refused for t in transitions)
-        for claim, value in self.claims:
-            assert self.runner.holds(claim, state) == bool(value(codes)[0]), claim.__name__
-        if self.step_claims:
-            by_move = {self.ground.move(i, codes)[:2]: i for i in self.ground.fired(codes)}
-            for claim, values in self.step_claims:
-                truths = values(codes)
-                for t in transitions:
-                    holds = self.runner.holds_step(claim, state, t)
-                    assert holds == bool(truths[by_move[t.action.name, t.codes]]), f"{claim.__name__} {t.label}"
-        return transitions
-
-    def moves_run(self, state: Rest) -> tuple[list[Move], list[Transition]]:
-        """What the run reading does in a state."""
-        runner = self.runner
-        try:
-            transitions = list(runner.transitions(state))
-            cuts = [(action, Transition(action, a, "", ()).codes) for action, a in runner.cuts(state)]
-        except ModelError:
-            return self.moves_one_by_one(state)
-        moves = [Move(t.action.name, t.codes, t.outcome, self.codes(t.state)) for t in transitions]
-        return moves + [Move(action.name, a, "cut", ()) for action, a in cuts], transitions
-
-    def moves_one_by_one(self, state: Rest) -> tuple[list[Move], list[Transition]]:
-        moves, transitions = [], []
-        for action, arguments in self.runner.choices():
-            codes = Transition(action, arguments, "", ()).codes
-            try:
-                made = self.runner.attempt(state, action, arguments)
-            except ModelError:
-                moves.append(Move(action.name, codes, "fault", ()))
-                continue
-            if isinstance(made, Transition):
-                transitions.append(made)
-                moves.append(Move(action.name, codes, made.outcome, self.codes(made.state)))
-            elif made == "cut":
-                moves.append(Move(action.name, codes, "cut", ()))
-        return moves, transitions
+MODELS, MODELS_PER_TEST, STATES_PER_MODEL = 200, 20, 40
+STATES_OF_A_TINY_MODEL = 2_000
+LEASE_STATES, LEASE_MOVES = 1_956, 8_430
 
 
-def random_model(seed: int, directory: Path) -> Model | None:
-    """The random model of a seed, or None when it forks too often to be read."""
-    return Model(directory, Writer(seed).model(), preamble="")
-
-
-def readable_claims(both: Callable[[Claims, Claims], Both], names: dict[str, Any]) -> Both:
-    """The model with those of its claims that never read what may not be there."""
-    kept: tuple[Claims, Claims] = ([], [])
+def random_both(seed: int, directory: Path) -> Both | None:
+    """The random model of a seed, with its claims; None when it forks too often to be read."""
+    model = Model(directory, Writer(seed).model(), preamble="")
+    names = model.names
+    sizes = {name: n for name, n in names["SIZES"].items() if name in model.protocol.sorts()}
+    try:
+        both = Both(model.protocol, Scope("random", sizes, names["BOUNDS"], names["SWITCHES"]))
+    except PathLimitError:
+        return None
     for name, value in names.items():
-        if "claim_" in name:
-            place = kept[name.startswith("step_")]
+        if name.startswith(("claim_", "step_claim_")):
             try:
-                both(*(([value], []) if place is kept[0] else ([], [value])))
-            except ModelError:
-                continue
-            place.append(value)
-    return both(*kept)
+                both.add_claim(value)
+            except ModelError as error:
+                assert "may not be there" in error.what  # noqa: PT017
+    return both
+
+
+@pytest.mark.parametrize("first", range(0, MODELS, MODELS_PER_TEST))
+def test_random_models_mean_the_same_run_and_traced(first: int, tmp_path: Path) -> None:
+    numbers: Tally[str] = Tally()
+    for seed in range(first, first + MODELS_PER_TEST):
+        both = random_both(seed, tmp_path)
+        if both is not None:
+            try:
+                both.search(STATES_PER_MODEL)
+            except AssertionError as error:
+                error.add_note(f"the random model of seed {seed}")
+                raise
+            numbers += both.numbers
+            numbers["models"] += 1
+            numbers["claims"] += len(both.claims) + len(both.step_claims)
+    assert numbers["models"] > 0.9 * MODELS_PER_TEST
+    rare = [
+        n
+        for n in ("states", "moves", "refused", "cut", "fault", "claims")
+        if numbers[n] < MODELS_PER_TEST / 4
+    ]
+    assert rare == [], numbers
+
+
+CORE_SCOPES = {
+    "one worker restarts": core.scopes["small"].but(
+        sizes={"worker": 1, "commit": 1},
+        bounds={"lease_version": 2, "state_version": 1, "incarnation": 1},
+    ),
+    "two workers, one lease": core.scopes["small"].but(
+        sizes={"worker": 2, "commit": 1},
+        bounds={"lease_version": 1, "state_version": 1, "incarnation": 0},
+    ),
+}
+
+
+@pytest.mark.parametrize("scope", CORE_SCOPES.values(), ids=CORE_SCOPES)
+def test_the_core_and_its_claims_mean_the_same_run_and_traced(scope: Scope) -> None:
+    both = Both(core, scope)
+    for claim in CORE.claims.values():
+        both.add_claim(claim.predicate)
+    assert {c.kind for c in CORE.claims.values()} == set(Kind)
+    both.search(20_000, claims_in_every=5)
+    assert both.numbers["cut"] > 0
+    assert both.numbers["refused"] > 0
+    assert both.numbers["fault"] == 0
+
+
+def test_the_benchmark_model_means_the_same_run_and_traced() -> None:
+    lease = benchmark_lease()
+    both = Both(*lease.lease(2, 2))
+    for claim in lease.CLAIMS:
+        both.add_claim(claim)
+    both.search(20_000)
+    assert both.numbers == {"states": LEASE_STATES, "moves": LEASE_MOVES, "refused": 0}
+
+
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_the_compiled_reading_finds_the_same_states(first: int, tmp_path: Path) -> None:
+    from fencepost.checker.native import explore
+
+    compared = 0
+    for seed in range(first, first + 20):
+        both = random_both(seed, tmp_path)
+        if both is None:
+            continue
+        depths, numbers = both.ground.search(STATES_OF_A_TINY_MODEL)
+        if len(depths) > STATES_OF_A_TINY_MODEL:
+            continue
+        result = explore(both.model, stop="never")
+        columns = [result.column(name).tolist() for name in both.ground.places]
+        found = {codes: result.depth_of(i) for i, codes in enumerate(zip(*columns, strict=True))}
+        assert found == depths, f"the random model of seed {seed}"
+        assert (result.transitions, sum(result.cuts.values())) == (numbers["moves"], numbers["cut"])
+        compared += 1
+    assert compared >= 5
+
+
+def test_the_compiled_reading_finds_the_same_states_of_the_core() -> None:
+    from fencepost.checker.native import explore
+
+    both = Both(core, CORE_SCOPES["one worker restarts"])
+    depths, numbers = both.ground.search(20_000)
+    result = explore(both.model, stop="never")
+    assert (result.states, result.depth) == (len(depths), max(depths.values()) + 1)
+    assert (result.transitions, sum(result.cuts.values())) == (numbers["moves"], numbers["cut"])
+
+
+@pytest.mark.parametrize("integers", [False, True], ids=["bit vectors", "integers"])
+def test_the_solver_reads_guards_and_updates_the_same(integers: bool, tmp_path: Path) -> None:
+    from fencepost.checker.smt.finite import Cells
+
+    pick, compared = random.Random(1), 0
+    for seed in range(20):
+        both = random_both(seed, tmp_path)
+        if both is None:
+            continue
+        states = list(both.ground.search(200)[0])
+        commands = pick.sample(both.model.commands, min(10, len(both.model.commands)))
+        terms = [
+            term
+            for c in commands
+            for term in (c.guard, *c.updates.values(), *(number for number, _, _ in c.fits))
+        ]
+        cells = Cells(both.model.cells, terms, integers=integers)
+        value = compiled(terms, both.ground.places)
+        for state in pick.sample(states, min(5, len(states))):
+            known = [
+                (cells.cell(cell), cells.formula(t.constant(code, cell.domain)))
+                for cell, code in zip(both.model.cells, state, strict=True)
+            ]
+            found = [cells.z3.simplify(cells.z3.substitute(cells.formula(term), *known)) for term in terms]
+            expected = [
+                cells.formula(
+                    t.constant(number, term.domain if isinstance(term.domain, Boolean) else INTEGER)
+                )
+                for number, term in zip(value(state), terms, strict=True)
+            ]
+            assert all(a.eq(cells.z3.simplify(b)) for a, b in zip(found, expected, strict=True))
+            compared += len(terms)
+    assert compared > 1000

@@ -1,9 +1,10 @@
-"""Adapters as they are named on the command line: ``sqlite``, ``package.module:make``, ``path/to/file.py:make``."""
+"""Adapters as the command line names them: ``sqlite``, ``package.module:make``, ``path/to/file.py:make``."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -21,21 +22,20 @@ _NEEDED = ("name", "capabilities", "fresh_world", "open_worker", "observe", "clo
 def load_adapter(spec: str) -> Adapter:
     """The adapter that `spec` names; UsageError says what is missing.
 
-    After the colon stands an adapter, or a function without arguments that makes one. Modules are looked up in the
-    current directory as well.
+    After the colon stands an adapter, or a function without arguments that makes one. Modules are looked up
+    in the current directory as well.
     """
     where, colon, attribute = BUILT_IN.get(spec, spec).rpartition(":")
     if not colon or not where or not attribute:
-        built_in = ", ".join(BUILT_IN)
-        raise UsageError(f"{spec!r} names no adapter; write package.module:make, path/to/file.py:make, or {built_in}")
+        remedy = did_you_mean(spec, BUILT_IN, "write package.module:make or path/to/file.py:make")
+        raise UsageError(f"{spec!r} names no adapter; {remedy}")
     module = _module(spec, where)
     found: Any = getattr(module, attribute, None)
     if found is None:
         known = [n for n in vars(module) if not n.startswith("_")]
         remedy = did_you_mean(attribute, known, "name a function that makes an adapter").split("; known:")[0]
         raise UsageError(f"{where} has no {attribute!r}; {remedy}")
-    adapter = found() if callable(found) and not hasattr(found, "fresh_world") else found
-    adapter = adapter() if isinstance(adapter, type) else adapter
+    adapter = _made(spec, found) if isinstance(found, type) or not hasattr(found, "fresh_world") else found
     missing = [n for n in _NEEDED if not hasattr(adapter, n)]
     if missing:
         raise UsageError(
@@ -44,6 +44,19 @@ def load_adapter(spec: str) -> Adapter:
         )
     made: Adapter = adapter
     return made
+
+
+def _made(spec: str, make: Any) -> Any:
+    """What a function or class makes without arguments."""
+    if not callable(make):
+        return make
+    try:
+        inspect.signature(make).bind()
+    except TypeError as error:
+        raise UsageError(
+            f"{spec} cannot be called without arguments ({error}); name a function that can"
+        ) from error
+    return make()
 
 
 def _module(spec: str, where: str) -> ModuleType:
@@ -57,7 +70,7 @@ def _module(spec: str, where: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (where == error.name or where.startswith(f"{error.name}.")):
             raise UsageError(
-                f"no module {where!r} (asked for by {spec!r}); install it, or run this where it can be imported"
+                f"no module {where!r} (for {spec!r}); install it, or run this where it can be imported"
             ) from error
         raise
 

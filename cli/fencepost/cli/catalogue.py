@@ -9,6 +9,7 @@ from typing import Any
 
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.cli.errors import shown_place
+from fencepost.cli.text import amount
 from fencepost.model.core.variants import VARIANTS
 from fencepost.model.lint import helpers_of
 from fencepost.model.protocol import Action, did_you_mean
@@ -54,9 +55,16 @@ def scopes_table(subject: Subject) -> Table:
 
 def variants_table(subject: Subject) -> Table:
     """The built-in variants of the core."""
-    del subject
-    rows = [(v.name, ", ".join(broken_by(v.breaks)) or "-", v.story) for v in VARIANTS.values()]
-    return ("name", "breaks", "story"), list(rows)
+    claims = subject.claims.claims
+
+    def breaks(name: str, steps: int) -> str:
+        return f"{claims[name].id if name in claims else name} ({steps})"
+
+    rows = [
+        (v.name, ", ".join(breaks(*b) for b in v.breaks.items()) or "nothing", v.story)
+        for v in VARIANTS.values()
+    ]
+    return ("name", "breaks (steps)", "story"), list(rows)
 
 
 def refusals_table(subject: Subject) -> Table:
@@ -111,11 +119,6 @@ def _codes(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
         yield from _codes(helper, seen)
 
 
-def broken_by(breaks: Mapping[str, int]) -> list[str]:
-    """The claims that a variant breaks, with the length of the shortest run."""
-    return [f"{claim} in {steps}" for claim, steps in breaks.items()]
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """What there is to say about one thing: its title, its sentences, labelled facts, and source text."""
@@ -143,9 +146,11 @@ class Explanation:
 
 
 def explain(subject: Subject, name: str) -> list[Explanation]:
-    """All that goes by a name: a claim's id or name, a refusal, variant, action, scope or switch; else UsageError."""
+    """All that goes by a name: claims by id or name, refusals, variants, actions, scopes, switches."""
     protocol = subject.protocol
-    found: list[Explanation] = [_claim(subject, c) for c in subject.claims.claims.values() if name in (c.id, c.name)]
+    found: list[Explanation] = [
+        _claim(subject, c) for c in subject.claims.claims.values() if name in (c.id, c.name)
+    ]
     if name in REFUSALS:
         found.append(_refusal(subject, name))
     if name in VARIANTS:
@@ -173,7 +178,9 @@ def _claim(subject: Subject, claim: Claim) -> Explanation:
         sentence = everything[witness].sentence if witness in everything else "not declared"
         facts.append(("witness", f"{witness}: {sentence}"))
     if claim.kind is Kind.SOMETIMES:
-        facts += [("witness of", f"{c.id} {c.name}") for c in everything.values() if claim.name in c.witnesses]
+        facts += [
+            ("witness of", f"{c.id} {c.name}") for c in everything.values() if claim.name in c.witnesses
+        ]
     for other in subject.supporting():
         if claim.id in other.supports and claim.kind is not Kind.SUPPORTING:
             facts.append(("supported by", f"{other.name}: {other.sentence}"))
@@ -184,10 +191,15 @@ def _claim(subject: Subject, claim: Claim) -> Explanation:
     for variant in VARIANTS.values():
         steps = variant.breaks.get(claim.name, variant.breaks.get(claim.id))
         if steps is not None:
-            facts.append(("broken by", f"{variant.name}, in {steps} steps: {variant.story}"))
+            facts.append(("broken by", f"{variant.name}, in {amount(steps, 'step')}: {variant.story}"))
     title = f"{claim.id} {claim.name}" if claim.id != claim.name else claim.name
     return Explanation(
-        title, (claim.sentence,), tuple(facts), _source(claim.predicate), shown_place(claim.place), _ways(subject, claim)
+        title,
+        (claim.sentence,),
+        tuple(facts),
+        _source(claim.predicate),
+        shown_place(claim.place),
+        _ways(subject, claim),
     )
 
 
@@ -211,10 +223,12 @@ def _refusal(subject: Subject, code: str) -> Explanation:
 
 def _variant(name: str) -> Explanation:
     variant = VARIANTS[name]
-    facts = [("breaks", f"{claim}, in {steps} steps") for claim, steps in variant.breaks.items()]
+    facts = [("breaks", f"{claim}, in {amount(steps, 'step')}") for claim, steps in variant.breaks.items()]
     if variant.faults:
         facts.append(("stands for", ", ".join(variant.faults)))
-    return Explanation(f"variant {name}", (variant.story,), tuple(facts), run=(f"fencepost check --variant {name}",))
+    return Explanation(
+        f"variant {name}", (variant.story,), tuple(facts), run=(f"fencepost check --variant {name}",)
+    )
 
 
 def _action(action: Action) -> Explanation:

@@ -1,6 +1,7 @@
 """Errors as a person reads them: who, what, what to do; in a user's file, at the user's line.
 
-The exit codes here repeat those of `fencepost.checker.verdicts`, which would load half of the checker for help.
+The exit codes here repeat those of `fencepost.checker.verdicts`, which would load half of the checker for
+help.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a file, and the part of it that is meant: columns from 0, `end` exclusive; -1 for not known."""
+    """A line of a file and the part that is meant: columns from 0, `end` exclusive; -1 for not known."""
 
     file: str
     line: int
@@ -62,9 +63,12 @@ def describe(error: BaseException) -> Iterator[str]:
         where = f" at {shown(last[0].filename)}:{last[0].lineno}" if last else ""
         yield from _wrapped(f"fencepost: internal error: {type(error).__name__}: {error}{where}")
         yield from _wrapped(
-            "This is a mistake in fencepost. Please report it with the command, your file if there is one, and what "
-            "the same command prints with --debug."
+            "This is a mistake in fencepost. Please report it with the command, your file if there is one, "
+            "and what the same command prints with --debug."
         )
+        return
+    if (lines := getattr(error, "lines", None)) is not None:  # told by another process, as it is to be shown
+        yield from lines
         return
     place = place_of(error)
     if place is None:
@@ -103,10 +107,9 @@ def place_of(error: BaseException) -> Place | None:
         return Place(cause.filename, cause.lineno, begin, end if end > begin else begin + 1)
     site = getattr(error, "site", None)
     if site is not None:
-        for frame in _frames(error):
-            if frame.filename == site.file and frame.lineno == site.line:
-                return _place(frame)
-        return Place(site.file, site.line)
+        exact = (f for f in _frames(error) if f.filename == site.file and f.lineno == site.line)
+        at_site = next(exact, None)
+        return Place(site.file, site.line) if at_site is None else _place(at_site)
     frame = _users_frame(error) or (_users_frame(cause) if cause is not None else None)
     return None if frame is None else _place(frame)
 
@@ -163,7 +166,7 @@ def _source(place: Place, what: str) -> Iterator[str]:
 
 
 def _marked(place: Place, text: str, what: str) -> tuple[int, int]:
-    """The columns to mark: a quoted piece of the message that stands in the line, else what is known, else all."""
+    """The columns to mark: a quoted piece of the message that is in the line; else what is known; or all."""
     stripped = len(text) - len(text.lstrip())
     for piece in re.findall(r"`([^`]+)`|'([^']+)'", what):
         found = text.find(piece[0] or piece[1])
@@ -176,7 +179,7 @@ def _marked(place: Place, text: str, what: str) -> tuple[int, int]:
 
 
 def shown(file: str) -> str:
-    """A path as a person reads it: relative to here where it lies below, from the package on where it is ours."""
+    """A path as a person reads it: relative to here if it lies below, from the package on if it is ours."""
     path = Path(file)
     try:
         resolved = path.resolve()
@@ -198,4 +201,3 @@ def _wrapped(text: str, indent: str = "    ") -> list[str]:
     return textwrap.wrap(
         text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     ) or [text]
-

@@ -1,4 +1,4 @@
-"""The entry point: finds the command, runs it, and turns whatever goes wrong into one message and an exit code.
+"""The entry point: finds the command, runs it, and turns what goes wrong into one message and an exit code.
 
 Nothing heavy is imported here: help is printed without loading the solver, the compiler or a model.
 """
@@ -19,7 +19,7 @@ from fencepost.cli.errors import EXIT_USAGE, explain_error
 EXIT_INTERRUPTED = 130
 
 COMMANDS = {
-    "check": "Look at every state of a scope; each claim gets a verdict, and a shortest run where it breaks.",
+    "check": "Look at every state of a scope: a verdict for each claim, a shortest run where it breaks.",
     "prove": "Prove claims for all sizes, by induction.",
     "simulate": "Try random runs of the model.",
     "sweep": "Take one thing away from the model at a time and see which claim notices.",
@@ -29,13 +29,13 @@ COMMANDS = {
     "list": "List what there is: claims, actions, scopes, variants, refusals, switches.",
     "explain": "Explain a claim, refusal, variant, action, scope or switch.",
 }
-"""The commands in the order of help, each with its one line; a test compares the lines with the commands' own."""
+"""The commands in the order of help, each with its one line, which a test compares with the command's own."""
 
 _MODULES = {"list": "listing"}
 
 _EXIT_CODES = """
-Exit codes: 0 all as required; 1 refuted, does not conform, or differs from --expect; 2 usage, or a mistake in your
-file; 3 undetermined or not exercised; 4 internal error.
+Exit codes: 0 all as required; 1 refuted, does not conform, or differs from --expect; 2 usage, or a mistake in
+your file; 3 undetermined or not exercised; 4 internal error.
 """
 
 
@@ -89,14 +89,14 @@ def cli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and give its exit code. Messages go to stderr, results to stdout."""
+    if not arguments:
+        click.echo(cli.get_help(click.Context(cli, info_name="fencepost")), err=True)
+        return EXIT_USAGE
     debug = "--debug" in arguments
     try:
         _refuse_stray_package()
         code = cli.main(args=list(arguments), prog_name="fencepost", standalone_mode=False)
         sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        return EXIT_USAGE
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "fencepost"
         click.echo(f"{where}: {error.format_message()}", err=True)

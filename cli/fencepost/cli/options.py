@@ -1,21 +1,26 @@
-"""Options that several commands share, and how their values are read. A command takes only what it can honour."""
+"""Options that several commands share, and how they are read. A command takes only what it can honour."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Decorator = Callable[[Command], Command]
+
+if TYPE_CHECKING:
+    _FloatType = click.ParamType[float]
+    _IntType = click.ParamType[int]
+else:  # in older versions of click the type has no parameter
+    _FloatType = _IntType = click.ParamType
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MEBIBYTES = {"": 1, "M": 1, "G": 1024}
 
 
-class Seconds(click.ParamType):
+class Seconds(_FloatType):
     """A time: ``30``, ``30s``, ``2m`` or ``1h``, as seconds."""
 
     name = "seconds"
@@ -30,7 +35,7 @@ class Seconds(click.ParamType):
         return float(found[1]) * _SECONDS[found[2]]
 
 
-class Mebibytes(click.ParamType):
+class Mebibytes(_IntType):
     """An amount of memory: ``500``, ``500M`` or ``2G``, as MiB."""
 
     name = "MB"
@@ -110,7 +115,7 @@ EXPECT = click.option(
     "--expect",
     metavar="FILE",
     default="",
-    help="A JSON or TOML file of verdicts by claim id (or the saved output of --json); differences give exit code 1.",
+    help="A JSON or TOML file of verdicts by claim id, or what --json printed; differences: exit code 1.",
 )
 
 

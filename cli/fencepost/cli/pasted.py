@@ -13,13 +13,19 @@ from fencepost.properties import Claim
 def as_pytest(trace: Trace, subject: Subject, claim: Claim, token: str) -> str:
     """The text of a test that asserts the claim along the run.
 
-    A step that ends otherwise by now does not stop it, so a mended model passes. If the run stops before its last step,
-    the test is skipped, visibly, since it says little then.
+    A step that ends otherwise by now does not stop it, so a mended model passes. If the run stops before its
+    last step, the test is skipped, visibly, since it says little then.
     """
     scope = trace.scope
-    steps = "\n".join(f"    ({_text(s.action)}, {s.arguments!r}),  # {s.label}: {s.outcome}" for s in trace.steps)
+    steps = "\n".join(
+        f"    ({_text(s.action)}, {s.arguments!r}),  # {s.label}: {s.outcome}" for s in trace.steps
+    )
     over_steps = claim.over_steps
-    check = "runner.holds_step(claim.predicate, state, made)" if over_steps else "runner.holds(claim.predicate, made.state)"
+    check = (
+        "runner.holds_step(claim.predicate, state, made)"
+        if over_steps
+        else "runner.holds(claim.predicate, made.state)"
+    )
     variant = subject.variant if not subject.file or subject.variant == trace.source.get("variant") else ""
     return f'''\
 """A run that broke {claim.name}: `fencepost replay {token} --as pytest`."""
@@ -73,4 +79,4 @@ def _text(value: Any) -> str:
 
 
 def _sentence(claim: Claim) -> str:
-    return claim.sentence.replace("\\", "\\\\").replace('"""', "\'\'\'")
+    return claim.sentence.replace("\\", "\\\\").replace('"""', "'''")

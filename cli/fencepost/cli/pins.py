@@ -23,22 +23,28 @@ def read_pins(file: str) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--expect {file}: {error.strerror}; give a JSON or TOML file of verdicts by claim id") from error
+        raise UsageError(
+            f"--expect {file}: {error.strerror}; give a JSON or TOML file of verdicts by claim id"
+        ) from error
     try:
         data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except ValueError as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
-        raise UsageError(f"--expect {file} is not {kind} ({error}); write, for example, {{\"S1\": \"BOUNDED\"}}") from error
+        raise UsageError(
+            f'--expect {file} is not {kind} ({error}); write, for example, {{"S1": "BOUNDED"}}'
+        ) from error
     found = data.get("verdicts", data) if isinstance(data, dict) else None
     if not isinstance(found, dict) or not found:
-        raise UsageError(f"--expect {file} holds no verdicts; write, for example, {{\"S1\": \"BOUNDED\"}}")
+        raise UsageError(f'--expect {file} holds no verdicts; write, for example, {{"S1": "BOUNDED"}}')
     return {str(k): _pin(file, str(k), v) for k, v in found.items()}
 
 
 def _pin(file: str, claim: str, pin: Any) -> Any:
     for word in _words(pin):
         if word not in _WORDS:
-            raise UsageError(f"--expect {file}: {claim} has {word!r}, which is no verdict; use {', '.join(sorted(_WORDS))}")
+            raise UsageError(
+                f"--expect {file}: {claim} has {word!r}, which is no verdict; use {', '.join(sorted(_WORDS))}"
+            )
     return pin
 
 

@@ -1,7 +1,7 @@
-"""Replaying a saved run of a model: does it still break its claim, and does the model still go this way?
+"""Replaying a saved run of a model: whether it still breaks its claim, and the model still goes this way.
 
-The steps are taken one by one with the run reading. A step that now ends otherwise, or leads elsewhere, is reported and
-the run goes on; a step that is not possible any more ends it.
+The steps are taken one by one with the run reading. A step that now ends otherwise, or leads elsewhere, is
+reported and the run goes on; a step that is not possible any more ends it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from fencepost.checker.explore import run_trace
 from fencepost.checker.subject import Subject, fingerprint, load
 from fencepost.checker.traces import STORE, ReplayError, Trace, TraceStep, read
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED, Finding, Verdict
+from fencepost.cli.text import amount
 from fencepost.model.run import Runner
 from fencepost.properties import Claim
 
@@ -21,7 +22,7 @@ __all__ = ["STORE", "Replayed", "read", "replay_trace", "subject_of"]
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What became of a saved run: the run as it goes now, what differs from then, and where the claim breaks."""
+    """What became of a saved run: how it goes now, what is different, where the claim breaks."""
 
     saved: Trace
     claim: Claim
@@ -34,7 +35,7 @@ class Replayed:
 
     @property
     def exit_code(self) -> int:
-        """1 if the claim still breaks; 0 if it holds; 3 if the run ends before its last step, which says little."""
+        """1 if the claim still breaks, 0 if not; 3 if the run ends before its last step and says little."""
         if self.broken_at is not None:
             return EXIT_REFUTED
         if self.stopped_at is not None and self.stopped_at < len(self.saved.steps):
@@ -48,14 +49,16 @@ class Replayed:
         if self.broken_at is not None:
             return f"{name} still breaks, with step {self.broken_at}"
         if self.stopped_at is None:
-            return f"{name} holds along this run of {steps} steps; other runs are not looked at"
+            return f"{name} holds along this run of {amount(steps, 'step')}; other runs are not looked at"
         if self.stopped_at == steps:
             return f"{name} holds along this run: its last step, which broke it, is not possible any more"
-        return f"the run ends before its last step, so it says little about {name}; `fencepost check` looks for others"
+        return (
+            f"the run ends before its last step and says little about {name}; `fencepost check` looks further"
+        )
 
     def finding(self) -> Finding:
         """The run as a finding that refutes; only where the claim still breaks."""
-        why = f"replayed: {len(self.now.steps)} steps"
+        why = f"replayed: {amount(len(self.now.steps), 'step')}"
         return Finding(self.claim, Verdict.REFUTED, "replayed", self.saved.scope.describe(), why, self.now)
 
     def as_json(self) -> dict[str, Any]:
@@ -74,7 +77,7 @@ class Replayed:
 
 
 def subject_of(trace: Trace, *, file: str = "", variant: str = "") -> Subject:
-    """The subject of a trace as it is now: from where it was loaded then, or from `file` and `variant` if given."""
+    """The subject of a trace as it is now: from where it was then, or from `file` and `variant` if given."""
     if file or variant:
         return load(file, variant=variant)
     file, variant = trace.source.get("file", ""), trace.source.get("variant", "")
@@ -86,7 +89,7 @@ def subject_of(trace: Trace, *, file: str = "", variant: str = "") -> Subject:
 
 
 def replay_trace(trace: Trace, subject: Subject) -> Replayed:
-    """Take the steps of a saved run again; ReplayError when the subject has not the claim, or not the scope."""
+    """Take the steps of a saved run again; ReplayError when the subject does not have the claim."""
     claim = subject.claims.claims.get(trace.claim)
     if claim is None:
         raise ReplayError(
@@ -96,7 +99,9 @@ def replay_trace(trace: Trace, subject: Subject) -> Replayed:
     state = runner.initial()
     changes = []
     if fingerprint(subject.protocol) != trace.fingerprint:
-        changes.append(f"the model has changed since the run was saved ({trace.subject} then, {subject.name} now)")
+        changes.append(
+            f"the model has changed since the run was saved ({trace.subject} then, {subject.name} now)"
+        )
     initial = runner.codes(state)
     changes += _difference(0, "start", trace.initial, initial)
     broken_at = 0 if not claim.over_steps and not runner.holds(claim.predicate, state) else None
@@ -118,7 +123,9 @@ def replay_trace(trace: Trace, subject: Subject) -> Replayed:
         codes = runner.codes(made.state)
         steps.append(TraceStep(step.action, step.arguments, made.label, made.outcome, codes))
         if made.outcome != step.outcome:
-            changes.append(f"step {number}, {step.label}: ends {made.outcome} now, {step.outcome} when it was saved")
+            changes.append(
+                f"step {number}, {step.label}: ends {made.outcome} now, {step.outcome} when it was saved"
+            )
         else:
             changes += _difference(number, step.label, step.state, codes)
         holds = (
@@ -133,14 +140,21 @@ def replay_trace(trace: Trace, subject: Subject) -> Replayed:
     else:
         source = {"file": subject.file, "variant": subject.variant}
         now = Trace(
-            subject.name, claim.name, trace.scope, fingerprint(subject.protocol), initial, tuple(steps), (), source
+            subject.name,
+            claim.name,
+            trace.scope,
+            fingerprint(subject.protocol),
+            initial,
+            tuple(steps),
+            (),
+            source,
         )
     return Replayed(trace, claim, now, tuple(changes), broken_at, stopped_at)
 
 
 def _difference(number: int, label: str, saved: Any, found: Any) -> list[str]:
     different = sorted(k for k, v in saved.items() if found.get(k) != v)
-    more = " and others" if len(different) > 4 else ""  # noqa: PLR2004  # as many as are read at a glance
+    more = " and others" if len(different) > 4 else ""  # as many as are read at a glance
     verb = "is" if len(different) == 1 else "are"
     names = ", ".join(different[:4])
     return [f"step {number}, {label}: {names}{more} {verb} not as saved"] if different else []

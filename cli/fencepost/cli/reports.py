@@ -1,4 +1,4 @@
-"""Reports as text: a line per claim, what a verdict rests on, and each violation as a table with its explanation."""
+"""Reports as text: a line per claim, what its verdict rests on, and each violation as a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost.checker.traces import Trace, table
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Finding, Report, Verdict
 from fencepost.cli.errors import shown_place
 from fencepost.cli.pins import differences, read_pins
-from fencepost.cli.text import WIDTH, amount, coloured, echo, wrapped
+from fencepost.cli.text import WIDTH, echo, table_width, wrapped
 from fencepost.model import Protocol
 
 _KINDS = {"always": "in a state", "each_step": "on a step"}
@@ -105,30 +105,50 @@ def summary_lines(report: Report) -> list[str]:
     for verdict in Verdict:
         count = sum(f.verdict is verdict for f in report.findings)
         if count:
-            lines += wrapped(f"{count} {verdict.value}" + (f": {shared[verdict]}" if verdict in shared else ""), "  ")
+            lines += wrapped(
+                f"{count} {verdict.value}" + (f": {shared[verdict]}" if verdict in shared else ""), "  "
+            )
     for note in report.notes:
         lines += wrapped(f"note: {note}", "  ")
     return lines
 
 
 def violation(finding: Finding, protocol: Protocol, subject: str, token: str) -> list[str]:
-    """One violation: the claim and its sentence, where it was found, the run as a table, and why it breaks."""
+    """One violation: the claim, its sentence, where it was found, the run as a table, and why it breaks."""
     trace = finding.trace
     assert trace is not None  # noqa: S101  # the caller has looked
     claim = finding.claim
     indent = " " * (len(finding.verdict.value) + 2)
-    title = f"{finding.verdict.value}  {claim.id} {claim.name}" if _id(finding) else f"{finding.verdict.value}  {claim.name}"
+    title = (
+        f"{finding.verdict.value}  {claim.id} {claim.name}"
+        if _id(finding)
+        else f"{finding.verdict.value}  {claim.name}"
+    )
     kind = f"{_KINDS.get(claim.kind.value, claim.kind.value)}; {finding.why}"
-    lines = [f"{title}  {kind:>{max(0, WIDTH - len(title) - 2)}}"] if len(title) + len(kind) + 2 <= WIDTH else [title, indent + kind]
+    lines = (
+        [f"{title}  {kind:>{max(0, WIDTH - len(title) - 2)}}"]
+        if len(title) + len(kind) + 2 <= WIDTH
+        else [title, indent + kind]
+    )
     lines += wrapped(claim.sentence, indent)
     lines += wrapped(f"{subject} · {trace.scope.describe()}", indent)
     lines += wrapped(" · ".join(_places(finding, trace, protocol)), indent)
     lines.append("")
-    lines += [f"  {line}" for line in table(trace, protocol, width=WIDTH - 2)]
+    lines += [f"  {line}" for line in table(trace, protocol, width=table_width() - 2)]
+    if "answers" in finding.details:
+        from fencepost.conformance.report import answers_table
+
+        lines += ["", *answers_table(finding)]
+    if trace.explanation:
+        lines.append("")
     for sentence in trace.explanation:
         lines += wrapped(sentence, "    ", "  ")
     if token:
-        lines += ["", f"  as a test    fencepost replay {token} --as pytest", f"  again        fencepost replay {token}"]
+        lines += [
+            "",
+            f"  as a test    fencepost replay {token} --as pytest",
+            f"  again        fencepost replay {token}",
+        ]
     return lines
 
 
@@ -142,7 +162,8 @@ def _places(finding: Finding, trace: Trace, protocol: Protocol) -> list[str]:
 
 def subject_line(subject: Subject) -> str:
     """What is checked: the protocol, its variant, the user's file."""
-    return f"{subject.name} with {subject.file}" if subject.file else subject.name
+    name = subject.name if not subject.file or subject.unbroken is not None else subject.protocol.name
+    return f"{name} with {subject.file}" if subject.file else name
 
 
 def seconds(report: Report) -> str:
@@ -153,6 +174,3 @@ def seconds(report: Report) -> str:
 def json_of(data: Any) -> str:
     """Plain data as JSON."""
     return json.dumps(data, indent=1, ensure_ascii=False)
-
-
-_ = amount, coloured

@@ -14,27 +14,28 @@ from fencepost.checker.traces import STORE
 
 if TYPE_CHECKING:
     from fencepost.checker.verdicts import Report
-    from fencepost.conformance.runs import Again, SavedRun
+    from fencepost.conformance.runs import SavedRun
+    from fencepost.conformance.verify import Replayed
 
 KIND = "run of an implementation"
 
 
 def save_runs(report: Report, adapter: str) -> dict[str, str]:
-    """Save the runs of a report of `verify`, each with how the adapter was named; their tokens by claim name."""
-    from fencepost.conformance.runs import _from_json
+    """Save the runs of a report of `verify`, with how the adapter was named; tokens by claim name."""
+    from fencepost.conformance.runs import run_from_json
 
     tokens = {}
     for finding in report.findings:
         data = finding.details.get("run")
         if data is not None:
-            path = _from_json(data).save()
+            path = run_from_json(data).save()
             path.write_text(json.dumps({**data, "made_by": adapter}, indent=1) + "\n", encoding="utf-8")
             tokens[finding.claim.name] = path.stem
     return tokens
 
 
 def declared_lines(report: Report) -> Iterator[str]:
-    """What the adapter declares not to hold, and whether that is what was seen."""
+    """What the adapter declares not to hold, whether that is what was seen, and what no run could tell."""
     from fencepost.cli.text import wrapped
 
     declared: Mapping[str, str] = getattr(report, "declared", {})
@@ -42,6 +43,9 @@ def declared_lines(report: Report) -> Iterator[str]:
     for claim, reason in declared.items():
         seen = "refuted, as declared" if claim in broken else "declared not to hold, but nothing broke it"
         yield from wrapped(f"{claim}: {seen} ({reason})", "    ", "  ")
+    untellable = [f.claim.id for f in report.findings if "untellable" in f.details]
+    if untellable:
+        yield f"  {', '.join(dict.fromkeys(untellable))} cannot be told from runs, and does not count"
 
 
 def is_run_of_an_implementation(token: str) -> Path | None:
@@ -60,13 +64,16 @@ def _data(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def replay_run(path: Path, adapter: str, form: str) -> int:
-    """Make a run again, twice, and print what became of it; 1 if it still breaks what it broke, else 0."""
+def replay(path: Path, adapter: str, form: str) -> int:
+    """Make a run again, twice, and print what became of it: 1 if it still breaks what it broke, else 0.
+
+    3 if the implementation did not do the same twice, or if the run is not possible any more.
+    """
     from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED
     from fencepost.cli.adapters import load_adapter
     from fencepost.cli.reports import json_of
-    from fencepost.conformance.runs import again, read_run
-    from fencepost.conformance.verify import prepare
+    from fencepost.conformance.runs import read_run
+    from fencepost.conformance.verify import replay_run
 
     run = read_run(path)
     spec = adapter or str(_data(path).get("made_by", ""))
@@ -75,32 +82,44 @@ def replay_run(path: Path, adapter: str, form: str) -> int:
     if form == "pytest":
         click.echo(_as_pytest(run, spec), nl=False)
         return EXIT_OK
-    plan, _ = prepare(load_adapter(spec), scope=run.scope)
-    made = again(plan, run.moves, run.breaks)
-    code = EXIT_REFUTED if made.fails else EXIT_UNDETERMINED if made.unsteady else EXIT_OK
+    made = replay_run(path, load_adapter(spec))
+    short = len(made.steps) < len(run.moves)
+    code = EXIT_REFUTED if made.fails else EXIT_UNDETERMINED if made.unsteady or short else EXIT_OK
     if form == "json":
         rows = [{"label": s.label, "expected": s.expected, "answered": s.answered} for s in made.steps]
-        data = {"command": "replay", "claim": run.breaks, "still_breaks": made.fails, "unsteady": made.unsteady}
-        click.echo(json_of({**data, "steps": rows, "exit_code": code}))
+        data = {
+            "command": "replay",
+            "claim": run.breaks,
+            "still_breaks": made.fails,
+            "unsteady": made.unsteady,
+        }
+        click.echo(json_of({**data, "changed": made.changed, "steps": rows, "exit_code": code}))
     else:
         _print(run, made, spec)
     return code
 
 
-def _print(run: SavedRun, made: Again, spec: str) -> None:
+def _print(run: SavedRun, made: Replayed, spec: str) -> None:
     from fencepost.cli.text import columns, echo, wrapped
 
     echo([f"{run.breaks}: a run of {run.adapter} ({spec})", ""])
-    heading = ("step", "done", "the model says", "answered")
+    heading = ("step", "call", "the model says", "answered")
     rows = [(str(n), s.label, s.expected, s.answered) for n, s in enumerate(made.steps, 1)]
     echo(f"  {line}" for line in columns(rows, heading))
     click.echo()
-    different = next((s.difference for s in made.steps if s.difference), "")
-    if different:
-        echo(wrapped(f"first difference: {different}"))
+    if made.changed:
+        echo(wrapped(made.changed, "         ", "changed: "))
+    if made.difference:
+        echo(wrapped(f"first difference: {made.difference}"))
     if made.unsteady:
         echo(wrapped(f"the implementation is not deterministic: {made.unsteady}"))
-    echo([f"{run.breaks} still breaks" if made.fails else f"{run.breaks} holds along this run; others are not looked at"])
+    echo(
+        [
+            f"{run.breaks} still breaks"
+            if made.fails
+            else f"{run.breaks} holds along this run; others are not looked at"
+        ]
+    )
 
 
 def _as_pytest(run: SavedRun, spec: str) -> str:

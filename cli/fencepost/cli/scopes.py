@@ -1,4 +1,4 @@
-"""Scopes as they are given on the command line: ``small``, ``small:worker=3,lease_version=4``, switches on and off."""
+"""Scopes as the command line names them: ``small``, ``small:worker=3,lease_version=4``, and switches."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from fencepost.model.protocol import did_you_mean
 
 
 def chosen_scope(
-    subject: Subject, text: str = "", *, on: Iterable[str] = (), off: Iterable[str] = (), default: str = "small"
+    subject: Subject,
+    text: str = "",
+    *,
+    on: Iterable[str] = (),
+    off: Iterable[str] = (),
+    default: str = "small",
 ) -> Scope:
-    """The scope that `text` names, with what it and the switches change; UsageError for a name that does not exist.
+    """The scope that `text` names, with what it and the switches change; UsageError for an unknown name.
 
     Without a name it is `default`, or the first scope of a protocol that has none of that name.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -44,9 +46,10 @@ def columns(rows: Iterable[Sequence[str]], heading: Sequence[str] = ()) -> list[
     widths = [max(len(r[i]) for r in full) for i in range(len(full[0]))]
     left = sum(w + 2 for w in widths[:-1])
     lines = []
+    narrow = left > WIDTH - _NARROW and left + widths[-1] > WIDTH
     for row in full:
         start = "".join(f"{cell:<{widths[i] + 2}}" for i, cell in enumerate(row[:-1]))
-        if left > WIDTH - _NARROW:  # too narrow beside the others: below them
+        if narrow:  # the last column goes below the others
             lines.append(start.rstrip())
             lines += wrapped(row[-1], " " * 4) if row[-1] else []
         else:
@@ -55,7 +58,7 @@ def columns(rows: Iterable[Sequence[str]], heading: Sequence[str] = ()) -> list[
 
 
 def coloured(line: str) -> str:
-    """A line whose leading or lone verdict is coloured on a terminal; `click.echo` takes colour out elsewhere."""
+    """A line with a leading verdict in colour; `click.echo` takes it out where there is no terminal."""
     for word, colour in _COLOURS.items():
         if line.startswith(word):
             return click.style(word, fg=colour, bold=word == "REFUTED") + line[len(word) :]
@@ -71,3 +74,8 @@ def echo(lines: Iterable[str]) -> None:
 def amount(number: int, noun: str) -> str:
     """``1 step``, ``2 steps``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def table_width() -> int:
+    """The width for tables of runs: that of the terminal if it is wider than `WIDTH`."""
+    return max(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH

@@ -1,4 +1,4 @@
-"""Why a claim is false in a state or on a step: the smallest false parts of its term, with the values they have."""
+"""Why a claim is false in a state or on a step: the smallest false parts of its term, with their values."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 from fencepost.model import terms as t
 from fencepost.model.domains import Boolean, LeafDomain
-from fencepost.model.ground import PRIME, GroundModel, show_code
+from fencepost.model.ground import show_code
 from fencepost.model.run import Runner, Transition
+from fencepost.model.trace import PRIME
 
 Values = Mapping[str, int]
 """Codes by cell name; cells after a step have a name that ends in '."""
 
 
-def evaluate(term: t.Term, values: Values) -> int:  # noqa: PLR0911
+def evaluate(term: t.Term, values: Values) -> int:
     """The value of a ground term: the plain meaning of its operations."""
     op, args = term.op, term.args
     if op == "const":
@@ -41,7 +42,7 @@ def evaluate(term: t.Term, values: Values) -> int:  # noqa: PLR0911
 
 
 def false_parts(term: t.Term, values: Values, *, wanted: bool = True) -> list[str]:
-    """What makes `term` differ from `wanted`: leaves of its structure, as a person reads them, at most a few."""
+    """What makes `term` differ from `wanted`: a few leaves of its structure, as a person reads them."""
     if bool(evaluate(term, values)) is wanted:
         return []
     if term.op == "not":
@@ -52,7 +53,9 @@ def false_parts(term: t.Term, values: Values, *, wanted: bool = True) -> list[st
             if found:
                 return found
     if term.op in ("and", "or"):
-        return list(dict.fromkeys(x for part in term.args for x in false_parts(part, values, wanted=wanted)))[:4]
+        return list(dict.fromkeys(x for part in term.args for x in false_parts(part, values, wanted=wanted)))[
+            :4
+        ]
     if term.op == "ite" and isinstance(term.domain, Boolean):
         chosen = term.args[1] if evaluate(term.args[0], values) else term.args[2]
         return false_parts(chosen, values, wanted=wanted)
@@ -87,10 +90,9 @@ def _named(term: t.Term, values: Values, other: t.Term | None = None) -> str:
     return f"{_name(term, values)} ({shown})"
 
 
-def why_false(model: GroundModel, term: t.Term, before: Values, after: Values, step: Mapping[str, int]) -> list[str]:
-    """Why a claim's ground term is false: `before` and `after` are codes (the same for a claim over states)."""
+def why_false(term: t.Term, before: Values, after: Values, step: Mapping[str, int]) -> list[str]:
+    """Why a ground term is false: `before` and `after` are codes, the same ones for a claim over states."""
     values = {**before, **{f"{k}{PRIME}": v for k, v in after.items()}, **step}
-    del model
     return false_parts(term, values)
 
 
@@ -109,12 +111,13 @@ def step_words(transition: Transition, term: t.Term) -> dict[str, int]:
 
 
 def against_unbroken(unbroken: Runner, state: Any, transition: Transition) -> str:
-    """What the unbroken model says to the step that broke the claim, in one sentence; empty when it does the same."""
+    """What the unbroken model does at the step that broke the claim, in a sentence; empty if the same."""
     if transition.action.name not in unbroken.protocol.actions:
         return f"the unbroken model has no action {transition.action.name}"
     made = unbroken.step(state, transition.action.name, transition.codes)
     if isinstance(made, str):
-        return f"in the unbroken model {transition.label} is {'not possible' if made == 'disabled' else made} here"
+        what = "not possible" if made == "disabled" else made
+        return f"in the unbroken model {transition.label} is {what} here"
     if made.outcome != transition.outcome:
         if made.refused:
             return f"the guard that would have refused {transition.label}: {made.outcome}"

@@ -1,7 +1,8 @@
 """`check`: every state of a scope is looked at, on the compiled reading, and each claim gets its verdict.
 
-A claim that is false somewhere is REFUTED with a shortest run, which the run reading has replayed. One that is true
-everywhere is BOUNDED, if the search ended and its witnesses were reached; anything else is UNDETERMINED.
+A claim that is false somewhere is REFUTED with a shortest run, which the run reading has replayed. One that
+is true everywhere is BOUNDED, if the search ended and its witnesses were reached; anything else is
+UNDETERMINED.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Progress = Callable[[str], None]
 
 
 class InternalError(FencepostError):
-    """Two readings of the same model disagree: a mistake in fencepost itself. Please report it with the model."""
+    """Two readings of one model disagree: a mistake in fencepost itself. Please report it with the model."""
 
 
 def check(
@@ -44,8 +45,8 @@ def check(
 ) -> Report:
     """Look at every state of a scope. `claims` are ids or names; none means all. Budgets in seconds and MiB.
 
-    With ``stop="first"`` the search ends with the first violation, and the other claims are UNDETERMINED. Without
-    `traces` a refutation carries its length only.
+    With ``stop="first"`` the search ends with the first violation, and the other claims are UNDETERMINED.
+    Without `traces` a refutation carries its length only.
     """
     where = subject.scope(scope) if isinstance(scope, str) else scope
     chosen = subject.chosen(claims)
@@ -61,7 +62,7 @@ def check(
         memory_mb=memory_mb,
         threads=jobs,
         stop=stop,  # type: ignore[arg-type]
-        on_progress=on_progress,
+        on_progress=None if on_progress is None else lambda progress: on_progress(str(progress)),
     )
     return _report(subject, where, model, chosen, sought, result, required, traces=traces)
 
@@ -145,9 +146,15 @@ def _report(
         if result.faults:
             verdict, why = Verdict.UNDETERMINED, f"the model reads something that is not there: {notes[0]}"
         elif not result.complete:
-            verdict, why = Verdict.UNDETERMINED, f"the search did not finish ({result.why_incomplete}): {counts}"
+            verdict, why = (
+                Verdict.UNDETERMINED,
+                f"the search did not finish ({result.why_incomplete}): {counts}",
+            )
         elif missing:
-            verdict, why = Verdict.UNDETERMINED, f"never exercised: no {' and no '.join(missing)} is reachable"
+            verdict, why = (
+                Verdict.UNDETERMINED,
+                f"never exercised: no {' and no '.join(missing)} is reachable",
+            )
         else:
             verdict, why = Verdict.BOUNDED, f"{counts}; {closing}"
         findings.append(Finding(claim, verdict, "explored", bound, why, None, result.seconds))
@@ -183,7 +190,14 @@ def build_trace(
     if hit.command is not None and claim.over_steps:
         commands.append(hit.command)
     steps = [(model.commands[c].action.name, model.commands[c].arguments) for c in commands]
-    return run_trace(subject, scope, claim, steps, expected=dict(result.codes(hit.state)), at=len(steps) - int(claim.over_steps))
+    return run_trace(
+        subject,
+        scope,
+        claim,
+        steps,
+        expected=dict(result.codes(hit.state)),
+        at=len(steps) - int(claim.over_steps),
+    )
 
 
 def run_trace(
@@ -204,7 +218,9 @@ def run_trace(
     for number, (action, arguments) in enumerate(steps, 1):
         made = runner.step(state, action, arguments)
         if isinstance(made, str):
-            raise InternalError(f"{subject.name}: step {number}, {action}{arguments}, is {made} in the run reading")
+            raise InternalError(
+                f"{subject.name}: step {number}, {action}{arguments}, is {made} in the run reading"
+            )
         before, state, last = state, made.state, made
         codes = runner.codes(state)
         made_steps.append(TraceStep(action, arguments, made.label, made.outcome, codes))
@@ -215,8 +231,14 @@ def run_trace(
     else:
         false = not runner.holds(claim.predicate, state)
     if not false and claim.kind is not Kind.SOMETIMES:
-        raise InternalError(f"{subject.name}: {claim.name} is false in the compiled reading, true in the run reading")
-    explanation = [] if claim.kind is Kind.SOMETIMES else _explanation(subject, scope, runner, claim, before, state, last)
+        raise InternalError(
+            f"{subject.name}: {claim.name} is false in the compiled reading, true in the run reading"
+        )
+    explanation = (
+        []
+        if claim.kind is Kind.SOMETIMES
+        else _explanation(subject, scope, runner, claim, before, state, last)
+    )
     return Trace(
         subject.name,
         claim.name,
@@ -239,13 +261,13 @@ def _explanation(
     subject: Subject, scope: Scope, runner: Runner, claim: Claim, before: Any, state: Any, last: Any
 ) -> list[str]:
     model = ground_model(subject.protocol, scope)
-    from fencepost.model.ground import _trace_claim  # noqa: PLC0415
+    from fencepost.model.ground import _trace_claim
 
     term = model.grounder.boolean(_trace_claim(model, claim.predicate))
     words = step_words(last, term) if last is not None else {}
     after = runner.codes(state)
     earlier = runner.codes(before) if claim.over_steps else after
-    parts = why_false(model, term, earlier, after, words)
+    parts = why_false(term, earlier, after, words)
     lines = ["false because " + ", and ".join(parts)] if parts else []
     if subject.unbroken is not None and last is not None:
         said = _unbroken_says(subject, scope, before, last)
@@ -267,7 +289,9 @@ def replayed(trace: Trace, subject: Subject) -> bool:
     """Whether a saved trace still breaks its claim; ReplayError when the model has changed."""
     claim = subject.claims.claims.get(trace.claim)
     if claim is None:
-        raise ReplayError(f"the claim {trace.claim!r} of this trace is not in {subject.name}; give --with the file it is in")
+        raise ReplayError(
+            f"the claim {trace.claim!r} of this trace is not in {subject.name}; give --with the file it is in"
+        )
     runner = Runner(subject.protocol, trace.scope)
     state = runner.initial()
     before, last = state, None

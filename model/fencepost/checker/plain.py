@@ -1,4 +1,4 @@
-"""Breadth-first search in plain Python on the run reading: slow, short, and what the compiled search must agree with."""
+"""Breadth-first search on the run reading: slow, short, and what the compiled search must agree with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PlainResult:
     complete: bool = True
     seconds: float = 0.0
     hits: dict[str, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
-    """By claim: the steps of a shortest run to its first violation (or, for a witness, to where it is true)."""
+    """By claim: the steps of a shortest run to its first violation, or to where a witness is true."""
 
 
 def search(
@@ -81,14 +81,20 @@ def _look(
     for claim in list(open_claims.values()):
         if claim.over_steps is (step is None):
             continue
-        true = runner.holds(claim.predicate, state) if step is None else runner.holds_step(claim.predicate, state, step)
+        true = (
+            runner.holds(claim.predicate, state)
+            if step is None
+            else runner.holds_step(claim.predicate, state, step)
+        )
         if true is (claim.kind is Kind.SOMETIMES):
             del open_claims[claim.name]
             run = _run_to(parents, state)
             result.hits[claim.name] = run if step is None else [*run, (step.action.name, step.codes)]
 
 
-def _run_to(parents: dict[Rest, tuple[Rest, Transition] | None], state: Rest) -> list[tuple[str, tuple[int, ...]]]:
+def _run_to(
+    parents: dict[Rest, tuple[Rest, Transition] | None], state: Rest
+) -> list[tuple[str, tuple[int, ...]]]:
     steps = []
     link = parents[state]
     while link is not None:

@@ -1,7 +1,7 @@
 """`prove`: claims for any number of workers and unbounded versions, by induction.
 
-What the solver does not show is not called false: the finite instance is searched for a concrete run first, and only
-when that finds none is the verdict UNDETERMINED, with the obligations that failed.
+What the solver does not show is not called false: the finite instance is searched for a concrete run first,
+and only when that finds none is the verdict UNDETERMINED, with the obligations that failed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def prove(
     runs: dict[str, Finding] = {}
     if broken and counterexamples:
         left = max(1.0, budget_s - (time.monotonic() - started))
-        searched = check(subject, scope=scope, claims=[c.name for c in broken], budget_s=left, on_progress=on_progress)
+        searched = check(
+            subject, scope=scope, claims=[c.name for c in broken], budget_s=left, on_progress=on_progress
+        )
         runs = {f.claim.name: f for f in searched.findings if f.verdict is Verdict.REFUTED}
     sizes = FOR_ALL.format(sorts=" and ".join(f"{n}s" for n in _sorts(subject)))
     findings = tuple(_finding(c, result, runs.get(c.name), sizes) for c in chosen)
@@ -63,7 +65,7 @@ def prove(
 
 
 def _sorts(subject: Subject) -> list[str]:
-    from fencepost.model import Sort  # noqa: PLC0415
+    from fencepost.model import Sort
 
     return [n for n, d in subject.protocol.sorts().items() if isinstance(d, Sort)]
 
@@ -104,7 +106,13 @@ def _finding(claim: Claim, result: ProofResult, run: Finding | None, sizes: str)
         return Finding(claim, Verdict.PROVED, "proved", sizes, why, None, seconds)
     if run is not None:
         return Finding(
-            claim, Verdict.REFUTED, "proof failed, then explored", run.bound, run.why, run.trace, seconds + run.seconds
+            claim,
+            Verdict.REFUTED,
+            "proof failed, then explored",
+            run.bound,
+            run.why,
+            run.trace,
+            seconds + run.seconds,
         )
     reason = result.reasons.get(claim.name, "not shown")
     why = f"{reason}; no run that breaks it was found in the finite instance"

@@ -40,7 +40,7 @@ class _Sample:
 
     def run(self, data: Any, wanted: set[str]) -> None:
         """One run; raises _BrokenError at the first claim of `wanted` that it breaks."""
-        from hypothesis import strategies as st  # noqa: PLC0415
+        from hypothesis import strategies as st
 
         self.runs += 1
         state = self.runner.initial()
@@ -79,9 +79,9 @@ def simulate(
     on_progress: Progress | None = None,
 ) -> Report:
     """`runs` random runs of up to `steps` steps each; the same for the same seed. `budget_s` in seconds."""
-    from hypothesis import HealthCheck, Phase, given, settings  # noqa: PLC0415
-    from hypothesis import seed as seeded  # noqa: PLC0415
-    from hypothesis import strategies as st  # noqa: PLC0415
+    from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import seed as seeded
+    from hypothesis import strategies as st
 
     started = time.monotonic()
     where = subject.scope(scope) if isinstance(scope, str) else scope
@@ -125,7 +125,8 @@ def simulate(
             findings.append(Finding(claim, Verdict.UNDETERMINED, "sampled", bound, why, None, seconds))
     figures = {
         "scope": where.name, "bound": bound, "runs": sample.runs, "steps": sample.taken, "seed": seed,
-        "outcomes": dict(sorted(sample.outcomes.items())), "witnesses": sorted(sample.seen), "seconds": round(seconds, 3),
+        "outcomes": dict(sorted(sample.outcomes.items())), "witnesses": sorted(sample.seen),
+        "seconds": round(seconds, 3),
     }  # fmt: skip
     return Report("simulate", subject.name, tuple(findings), figures)
 

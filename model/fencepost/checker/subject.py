@@ -22,7 +22,7 @@ class UsageError(FencepostError):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A protocol and the claims about it. `file` is the user's own, if there is one; `unbroken` what it varies."""
+    """A protocol and the claims about it; `file` is the user's own, `unbroken` the model that it varies."""
 
     protocol: Protocol
     claims: Claims
@@ -39,9 +39,8 @@ class Subject:
         """A scope by name."""
         found = self.protocol.scopes.get(name)
         if found is None:
-            raise UsageError(
-                f"{self.protocol.name} has no scope {name!r}: {did_you_mean(name, self.protocol.scopes, 'none')}"
-            )
+            remedy = did_you_mean(name, self.protocol.scopes, "it has none")
+            raise UsageError(f"{self.protocol.name} has no scope {name!r}: {remedy}")
         return found
 
     def chosen(self, ids: Iterable[str] = ()) -> list[Claim]:
@@ -67,8 +66,8 @@ class Subject:
 
 def fingerprint(protocol: Protocol) -> str:
     """A hash of what a protocol does."""
-    from fencepost.model.trace import trace_action  # noqa: PLC0415
-    from fencepost.model.errors import NeedsFiniteError  # noqa: PLC0415
+    from fencepost.model.errors import NeedsFiniteError
+    from fencepost.model.trace import trace_action
 
     digest = hashlib.sha256()
     for variable in protocol.variables.values():
@@ -77,7 +76,9 @@ def fingerprint(protocol: Protocol) -> str:
         digest.update(repr((action.name, action.actor, action.switch, action.parameters)).encode())
         try:
             for command in trace_action(protocol, action):
-                digest.update(repr((command.outcome, command.guard, sorted(command.updates.items()))).encode())
+                digest.update(
+                    repr((command.outcome, command.guard, sorted(command.updates.items()))).encode()
+                )
         except NeedsFiniteError:
             digest.update(action.function.__code__.co_code)
     return digest.hexdigest()[:16]
@@ -85,21 +86,23 @@ def fingerprint(protocol: Protocol) -> str:
 
 def core_subject(variant: str = "") -> Subject:
     """The built-in core, or one of its variants."""
-    from fencepost.model.core import core  # noqa: PLC0415
-    from fencepost.model.core.variants import VARIANTS  # noqa: PLC0415
+    from fencepost.model.core import core
+    from fencepost.model.core.variants import VARIANTS
 
     if not variant:
         return Subject(core, CORE)
     if variant not in VARIANTS:
-        raise UsageError(f"no variant {variant!r}: {did_you_mean(variant, VARIANTS, 'see `fencepost list variants`')}")
+        raise UsageError(
+            f"no variant {variant!r}: {did_you_mean(variant, VARIANTS, 'see `fencepost list variants`')}"
+        )
     return Subject(VARIANTS[variant].protocol, CORE, variant=variant, unbroken=core)
 
 
 def load(file: str = "", *, variant: str = "") -> Subject:
-    """The subject of a command: the core or a variant of it, with a user's file of claims or model changes added.
+    """The subject of a command: the core or a variant of it, with what a user's file adds.
 
-    In the file, every `Claims` object adds its claims, and a `Protocol` object (made by ``core.variant(…)`` or
-    ``core.extended(…)``, or a protocol of its own) takes the core's place. UsageError says what is wrong with a file.
+    In the file, every `Claims` object adds its claims, and a `Protocol` object (``core.variant(…)``,
+    ``core.extended(…)`` or one of its own) takes the core's place. UsageError says what is wrong with a file.
     """
     if not file:
         return core_subject(variant)
@@ -111,18 +114,22 @@ def load(file: str = "", *, variant: str = "") -> Subject:
     protocols = {k: v for k, v in protocols.items() if v.name != "core"}
     if len(protocols) > 1:
         names = ", ".join(p.name for p in protocols.values())
-        raise UsageError(f"{file} defines several protocols ({names}); keep one in a file, or delete the names of others")
+        raise UsageError(
+            f"{file} defines several protocols ({names}); keep one in a file, or delete the names of others"
+        )
     if not own_claims and not protocols:
         raise UsageError(
-            f"{file} defines neither claims nor a protocol; write `mine = Claims('mine')` and decorate functions with "
-            "@mine.always() or @mine.each_step(), or make a protocol with core.variant(…)"
+            f"{file} defines neither claims nor a protocol; write `mine = Claims('mine')` and decorate "
+            "functions with @mine.always() or @mine.each_step(), or make a protocol with core.variant(…)"
         )
     subject = base
     if protocols:
         protocol = next(iter(protocols.values()))
         related = set(base.protocol.variables) <= set(protocol.variables)
         claims = base.claims if related else Claims(protocol.name)
-        subject = Subject(protocol, claims, unbroken=base.protocol if related else None, variant=protocol.name)
+        subject = Subject(
+            protocol, claims, unbroken=base.protocol if related else None, variant=protocol.name
+        )
     claims = subject.claims
     for own in own_claims:
         claims = claims.joined(own.claims.values())

@@ -1,7 +1,7 @@
 """`sweep`: take one thing away from the model at a time and see which claim notices.
 
-A guard that nothing needs, and a claim that nothing breaks, are findings: each needs a written reason, or the check
-that leans on it says less than it seems to.
+A guard that nothing needs, and a claim that nothing breaks, are findings: each needs a written reason, or the
+check that leans on it says less than it seems to.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from fencepost.checker.explore import check
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import EXIT_OK, EXIT_UNDETERMINED, Report
 from fencepost.model import ModelError, Scope
-from fencepost.model.mutate import ACTION, ANSWER, BRANCH, EFFECT, GUARD, REFUSAL, Mutant, mutants, pairs
+from fencepost.model.mutate import GUARD, KINDS, REFUSAL, Mutant, mutants, pairs
 
-KINDS = (GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION)
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """What became of one mutant: the claims that broke with the length of the shortest run, or why none did."""
+    """What became of one mutant: which claims broke, after how many steps at least, or why none did."""
 
     kind: str
     action: str
@@ -36,8 +35,8 @@ class SweepRow:
     """By claim name, steps to the violation."""
     ids: tuple[str, ...]
     outcome: str
-    """``caught`` by a claim, ``noticed`` (a witness is out of reach), ``faulty`` (the mutant reads what is not there),
-    ``nothing broke`` or ``unfinished``."""
+    """``caught`` by a claim, ``noticed`` (a witness is out of reach), ``faulty`` (the mutant reads what is
+    not there), ``nothing broke`` or ``unfinished``."""
     lost: tuple[str, ...] = ()
     """The witnesses that the mutant can no longer reach: it does less than it should."""
     reason: str = ""
@@ -52,7 +51,8 @@ class SweepRow:
         """The row as plain data."""
         return {
             "kind": self.kind, "action": self.action, "place": self.place, "change": self.name,
-            "outcome": self.outcome, "claims": list(self.ids), "lost": list(self.lost), "broken": dict(self.broken), "reason": self.reason,
+            "outcome": self.outcome, "claims": list(self.ids), "lost": list(self.lost),
+            "broken": dict(self.broken), "reason": self.reason,
             "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
@@ -94,7 +94,7 @@ class SweepReport:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What all searches of one sweep have in common; `reached` are the witnesses that the unchanged model reaches."""
+    """What all searches of one sweep share; `reached` are the witnesses that the unchanged model reaches."""
 
     subject: Subject
     scope: Scope
@@ -120,10 +120,11 @@ def sweep(
 ) -> SweepReport:
     """Remove each guard, effect, branch and action in turn, and search each mutant of the model in a scope.
 
-    `reasons` say why a change may go unnoticed, by (action, text of the line). `budget_s` (seconds) bounds the whole
-    sweep: what is not searched by then is unfinished. `jobs` processes share the work where the system can fork.
+    `reasons` say why a change may go unnoticed, by (action, text of the line). `budget_s` (seconds) bounds
+    the whole sweep: what is not searched by then is unfinished. `jobs` processes share the work where the
+    system can fork.
     """
-    from fencepost.properties.unneeded import UNNEEDED  # noqa: PLC0415
+    from fencepost.properties.unneeded import UNNEEDED
 
     started = time.monotonic()
     where = subject.scope(scope) if isinstance(scope, str) else scope
@@ -134,21 +135,44 @@ def sweep(
     reached = frozenset(base.figures["witnesses"])
     setting = _Setting(subject, where, deadline, memory_mb, reached)
     named = dict.fromkeys(w for c in subject.chosen() for w in c.witnesses)
-    notes += [f"{w} is out of reach in scope {where.name}: no change can be noticed by it" for w in named if w not in reached]
+    notes += [
+        f"{w} is out of reach in scope {where.name}: no change can be noticed by it"
+        for w in named
+        if w not in reached
+    ]
     todo = mutants(subject.protocol, tuple(kinds))
     rows = [_reasoned(r, written) for r in _searched(setting, todo, jobs, on_progress)]
     if with_pairs:
         silent = {r.name for r in rows if r.outcome == "nothing broke" and r.kind in (GUARD, REFUSAL)}
         both = pairs(subject.protocol, silent)
         rows += [_reasoned(r, written) for r in _searched(setting, both, jobs, on_progress)]
+    rows += _variants(setting)
     broken = {name for r in rows for name in r.broken}
     promises = subject.chosen()
     by_shape = {c.name: c.by_shape for c in promises if c.by_shape}
     unbroken = tuple(c.name for c in promises if c.name not in broken and not c.by_shape)
     return SweepReport(
-        subject.name, where.name, where.describe(), tuple(rows), unbroken, by_shape, time.monotonic() - started,
+        subject.name,
+        where.name,
+        where.describe(),
+        tuple(rows),
+        unbroken,
+        by_shape,
+        time.monotonic() - started,
         tuple(notes),
     )
+
+
+def _variants(setting: _Setting) -> Iterator[SweepRow]:
+    """The broken variants of the built-in core: changes of several lines that a claim has to notice, too."""
+    from fencepost.model.core import core
+    from fencepost.model.core.variants import VARIANTS
+
+    if setting.subject.protocol is not core:
+        return
+    for variant in VARIANTS.values():
+        if variant.breaks:
+            yield _search(setting, Mutant("variant", "", "", 0, variant.name, "variant", variant.protocol))
 
 
 def _reasoned(row: SweepRow, written: Mapping[tuple[str, str], str]) -> SweepRow:
@@ -186,7 +210,10 @@ def _search_number(number: int) -> SweepRow:
 
 
 def _search(setting: _Setting, mutant: Mutant) -> SweepRow:
-    """Search one mutant: which claims break, and which witnesses are out of reach that the model reaches."""
+    """Search one mutant: which claims break, and which witnesses are out of reach that the model reaches.
+
+    An action of the world whose switch is off in the scope is searched with it on.
+    """
     started = time.monotonic()
 
     def row(
@@ -199,16 +226,20 @@ def _search(setting: _Setting, mutant: Mutant) -> SweepRow:
     ) -> SweepRow:
         place = f"{mutant.file}:{mutant.line}"
         return SweepRow(
-            mutant.kind, mutant.action, place, mutant.name, mutant.text, broken or {}, ids, outcome, lost, why,
+            mutant.kind, mutant.action, place, mutant.name, mutant.text, broken or {}, ids, outcome, lost,
+            why,
             time.monotonic() - started,
         )  # fmt: skip
 
     left = None if setting.deadline is None else setting.deadline - started
     if left is not None and left <= 0:
         return row("unfinished")
+    action = setting.subject.protocol.actions.get(mutant.action)
+    switch = action.switch if action is not None else None
+    scope = setting.scope.but(switches=setting.scope.switches | ({switch} if switch else set()))
     changed = replace(setting.subject, protocol=mutant.protocol, variant=mutant.name, unbroken=None)
     try:
-        report = check(changed, scope=setting.scope, budget_s=left, memory_mb=setting.memory_mb, traces=False)
+        report = check(changed, scope=scope, budget_s=left, memory_mb=setting.memory_mb, traces=False)
     except ModelError as error:
         return row("faulty", why=error.what)
     refuted = report.refuted
@@ -228,10 +259,11 @@ def summary(report: SweepReport | Report) -> str:
     if isinstance(report, Report):
         return report.subject
     caught = sum(r.outcome == "caught" for r in report.rows)
+    explained = sum(bool(r.reason) and r.outcome == "nothing broke" for r in report.rows)
     return (
         f"{len(report.rows)} changes: {caught} caught by a claim, "
         f"{sum(r.outcome == 'noticed' for r in report.rows)} by a witness, "
         f"{sum(r.outcome == 'faulty' for r in report.rows)} by the model itself, "
-        f"{sum(bool(r.reason) and r.outcome == 'nothing broke' for r in report.rows)} unneeded for a written reason, "
+        f"{explained} unneeded for a written reason, "
         f"{len(report.unaccounted)} unexplained"
     )

@@ -1,7 +1,7 @@
 """Runs of a model, as evidence: each step with what was done, how it ended and the state it led to.
 
-A trace is concrete. It is replayed with the run reading before it is shown, saved as a file that is its portable form,
-and shown as a table of the cells that change.
+A trace is concrete. It is replayed with the run reading before it is shown, saved as a file that is its
+portable form, and shown as a table of the cells that change.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ class ReplayError(FencepostError):
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One step: the action's name, the codes of its arguments, its label and outcome, and the state after it."""
+    """One step: its action, the codes of its arguments, its label and outcome, and the state after it."""
 
     action: str
     arguments: tuple[int, ...]
@@ -82,7 +83,7 @@ class Trace:
         states = [self.initial, *(s.state for s in self.steps)]
         return [
             {k: v for k, v in after.items() if before.get(k) != v}
-            for before, after in zip(states, states[1:], strict=False)
+            for before, after in pairwise(states)
         ]
 
     @property
@@ -107,7 +108,9 @@ def from_json(data: Mapping[str, Any], origin: str) -> Trace:
     """A trace from plain data; ReplayError when it is none."""
     try:
         if data["format"] != FORMAT:
-            raise ReplayError(f"{origin}: written by another version (format {data['format']}, this one reads {FORMAT})")
+            raise ReplayError(
+                f"{origin}: written by another version (format {data['format']}, this one reads {FORMAT})"
+            )
         sizes = data["scope"]
         scope = Scope(sizes["name"], sizes["sizes"], sizes["bounds"], frozenset(sizes["switches"]))
         state = dict(data["initial"])
@@ -115,7 +118,9 @@ def from_json(data: Mapping[str, Any], origin: str) -> Trace:
         for step in data["steps"]:
             state = {**state, **step["changes"]}
             steps.append(
-                TraceStep(step["action"], tuple(step["arguments"]), step["label"], step["outcome"], dict(state))
+                TraceStep(
+                    step["action"], tuple(step["arguments"]), step["label"], step["outcome"], dict(state)
+                )
             )
         return Trace(
             data["subject"],
@@ -128,7 +133,9 @@ def from_json(data: Mapping[str, Any], origin: str) -> Trace:
             dict(data["source"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ReplayError(f"{origin} is no trace of a run ({type(error).__name__}: {error}); save it anew") from error
+        raise ReplayError(
+            f"{origin} is no trace of a run ({type(error).__name__}: {error}); save it anew"
+        ) from error
 
 
 def read(token: str, folder: Path = STORE) -> Trace:
@@ -146,14 +153,16 @@ def read(token: str, folder: Path = STORE) -> Trace:
 
 
 def replay(trace: Trace, protocol: Protocol) -> Iterable[tuple[Any, Transition]]:
-    """Run the steps of a trace with the run reading: (state before, transition) each; ReplayError at a difference."""
+    """Run a trace with the run reading: (state before, transition) by step; ReplayError at a difference."""
     runner = Runner(protocol, trace.scope)
     state = runner.initial()
     _compare(trace.initial, runner.codes(state), 0, "start")
     for number, step in enumerate(trace.steps, 1):
         made = runner.step(state, step.action, step.arguments)
         if isinstance(made, str):
-            raise ReplayError(f"step {number}, {step.label}: the model says {made} here; the model has changed")
+            raise ReplayError(
+                f"step {number}, {step.label}: the model says {made} here; the model has changed"
+            )
         if made.outcome != step.outcome:
             raise ReplayError(
                 f"step {number}, {step.label}: ends {made.outcome} now, {step.outcome} when it was saved; "
@@ -168,12 +177,13 @@ def _compare(saved: Mapping[str, int], found: Mapping[str, int], number: int, la
     different = sorted(k for k, v in saved.items() if found.get(k) != v)
     if different:
         raise ReplayError(
-            f"step {number}, {label}: {', '.join(different[:4])} differ from what was saved; the model has changed"
+            f"step {number}, {label}: {', '.join(different[:4])} differ from what was saved; "
+            "the model has changed"
         )
 
 
 def table(trace: Trace, protocol: Protocol, *, width: int = 110, also: Iterable[str] = ()) -> list[str]:
-    """The trace as lines of a table: a column per cell that changes, or that the claim reads; changes have a star."""
+    """The trace as a table: a column per cell that changes, or that is in `also`; changes have a star."""
     states = [trace.initial, *(s.state for s in trace.steps)]
     columns = _columns(protocol, trace.scope, trace.initial)
     rows = [{name: show(state) for name, show in columns.items()} for state in states]
@@ -186,14 +196,14 @@ def table(trace: Trace, protocol: Protocol, *, width: int = 110, also: Iterable[
     for block in _blocks(kept, rows, width - left - 2):
         if lines:
             lines.append("")
-        widths = {n: max(len(n), *(len(r[n]) + 1 for r in rows)) for n in block}
-        lines.append("  ".join(["step".ljust(left), *(n.rjust(widths[n]) for n in block)]).rstrip())
+        widths = {n: max(len(n), *(len(r[n]) for r in rows)) for n in block}
+        lines.append(" ".join(["step".ljust(left + 1), *(n.rjust(widths[n]) + " " for n in block)]).rstrip())
         for i, row in enumerate(rows):
             cells = []
             for n in block:
                 star = "*" if i and row[n] != rows[i - 1][n] else " "
-                cells.append((row[n] + star).rjust(widths[n]))
-            lines.append("  ".join([first[i].ljust(left), *cells]).rstrip())
+                cells.append(row[n].rjust(widths[n]) + star)
+            lines.append(" ".join([first[i].ljust(left + 1), *cells]).rstrip())
     return lines
 
 
@@ -205,7 +215,7 @@ def _blocks(names: Sequence[str], rows: Sequence[Mapping[str, str]], width: int)
     blocks: list[list[str]] = [[]]
     used = 0
     for name in names:
-        needed = max(len(name), *(len(r[name]) + 1 for r in rows)) + 2
+        needed = max(len(name), *(len(r[name]) for r in rows)) + 2
         if used + needed > width and blocks[-1]:
             blocks.append([])
             used = 0

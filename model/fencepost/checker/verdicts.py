@@ -1,7 +1,7 @@
 """What a check may say, and how sure it is: verdicts, findings, reports and exit codes.
 
-A verdict never says more than was done. *Holds* in any form is printed with its bound, counts and seconds; what ran
-out, was skipped, or whose premise was never exercised is UNDETERMINED.
+A verdict never says more than was done. *Holds* in any form is printed with its bound, counts and seconds;
+what ran out, was skipped, or whose premise was never exercised is UNDETERMINED.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if all is as required, 1 if something is refuted, 3 if something is not known or not as sure as required."""
+        """0 if all is as required, 1 if something is refuted, 3 if something is not as sure as required."""
         verdicts = [f.verdict for f in self.findings]
         if Verdict.REFUTED in verdicts:
             return EXIT_REFUTED

@@ -1,7 +1,7 @@
 """The modelling language and the protocol written in it.
 
-Start reading at `fencepost.model.core.leases`: an action is one plain function over a state. The language's words are
-below; `docs/the-language.md` explains them.
+Start reading at `fencepost.model.core.leases`: an action is one plain function over a state. The language's
+words are below; `docs/the-language.md` explains them.
 """
 
 from fencepost.model.domains import (

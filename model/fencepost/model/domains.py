@@ -1,7 +1,8 @@
 """The values that state variables, parameters and messages range over.
 
-A domain says which values there are; a scope says how many of them a finite reading looks at. Composite domains
-(`Optional`, `Record`) are flattened to *leaves*: one boolean, number, enumeration member or element each.
+A domain says which values there are; a scope says how many of them a finite reading looks at. Composite
+domains (`Optional`, `Record`) are flattened to *leaves*: one boolean, number, enumeration member or element
+each.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ INTEGER = Integer()
 
 @dataclass(frozen=True, slots=True)
 class Range(LeafDomain):
-    """Whole numbers from `low` to `high`, both included, at every size: a fact of the protocol, not of a scope."""
+    """Whole numbers from `low` to `high`, both included, at every size: not a scope's business."""
 
     low: int
     high: int
@@ -70,7 +71,7 @@ class Range(LeafDomain):
 
 @dataclass(frozen=True, slots=True)
 class Counter(LeafDomain):
-    """Whole numbers from 0 without an end. A scope bounds it under its name; a write beyond that bound is a cut."""
+    """Whole numbers from 0 without an end. A scope bounds it by name; a write beyond its bound is a cut."""
 
     name: str
 
@@ -102,7 +103,7 @@ _ELEMENTS: dict[tuple[str, str, int], Element] = {}
 
 @dataclass(frozen=True, slots=True)
 class Sort(LeafDomain):
-    """A set of interchangeable things: workers, commits, keys. A scope gives its size; a proof leaves it open."""
+    """A set of interchangeable things, such as workers. A scope gives its size; a proof leaves it open."""
 
     name: str
     prefix: str = ""
@@ -122,7 +123,7 @@ class Sort(LeafDomain):
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the elements: on finite readings only."""
-        from fencepost.model.language import iterate  # noqa: PLC0415
+        from fencepost.model.language import iterate
 
         return iterate(self)
 
@@ -150,27 +151,24 @@ class Member:
 
 
 class Enumeration(LeafDomain):
-    """A closed set of named members: ``Phase = Enumeration("Phase", "idle", "held")``, then ``Phase.idle``."""
-
-    __slots__ = ("_by_name", "members", "name")
+    """A closed set of named members: ``Phase = Enumeration("Phase", "idle", "held")``; ``Phase.idle``."""
 
     def __init__(self, name: str, *members: str) -> None:
-        if not members or len(set(members)) != len(members):
+        attributes = {_attribute(m) for m in members}
+        if not members or len(attributes) != len(members):
             raise ModelError(f"enumeration {name} needs distinct members", instead="name each member once")
+        for taken in attributes & {"name", "members", "leaves"}:
+            raise ModelError(f"member {taken!r} of {name} is taken by the language", instead="rename it")
         self.name = name
         self.members = tuple(Member(self, m, i) for i, m in enumerate(members))
-        self._by_name = {_attribute(m.name): m for m in self.members}
+        self.__dict__.update((_attribute(m.name), m) for m in self.members)
 
     def __getattr__(self, name: str) -> Member:
+        """Explain that there is no such member; those that there are stand beside their name."""
         if name.startswith("__"):
             raise AttributeError(name)
-        found = self._by_name.get(name)
-        if found is None:
-            raise ModelError(
-                f"{self.name} has no member {name!r}",
-                instead="it has " + ", ".join(m.name for m in self.members),
-            )
-        return found
+        known = ", ".join(m.name for m in self.__dict__.get("members", ()))
+        raise ModelError(f"{self.__dict__.get('name')} has no member {name!r}", instead=f"it has {known}")
 
     def __getitem__(self, name: str) -> Member:
         """The member of that very name (codes contain hyphens, which attributes cannot)."""
@@ -229,7 +227,7 @@ class Record(Domain):
 
     def __call__(self, **values: Any) -> Any:
         """Build a value of this record; every field must be given."""
-        from fencepost.model.language import build_record  # noqa: PLC0415
+        from fencepost.model.language import build_record
 
         return build_record(self, values)
 

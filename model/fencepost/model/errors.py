@@ -1,7 +1,7 @@
 """What can be wrong with a model, as exceptions that name the user's line.
 
-Guards that end a run of an action are not errors; they derive from BaseException (see `language.py`), so that a
-model's own ``except Exception`` cannot swallow them.
+Guards that end a run of an action are not errors; they derive from BaseException (see `language.py`), so that
+a model's own ``except Exception`` cannot swallow them.
 """
 
 from __future__ import annotations

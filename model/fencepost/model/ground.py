@@ -1,8 +1,8 @@
 """The finite reading of traced commands: what they mean in a scope, as terms over scalar cells.
 
-A family becomes one cell per index; a quantifier a conjunction or disjunction; an index that is itself a state value
-a chain of choices (never a fork). What comes out has only the operations ``const var not and or eq le add neg ite``
-and is what the compiled reading, the unrolled prover and the agreement tests share.
+A family becomes one cell per index; a quantifier a conjunction or disjunction; an index that is itself a
+state value a chain of choices (never a fork). What comes out has only the operations ``const var not and or
+eq le add neg ite`` and is what the compiled reading, the unrolled prover and the agreement tests share.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.model import terms as t
-from fencepost.model.domains import BOOLEAN, Boolean, Enumeration, LeafDomain, Sort, index_low
+from fencepost.model.domains import Boolean, Enumeration, LeafDomain, Optional, Sort, index_low
 from fencepost.model.errors import ModelError, NeedsFiniteError, ScopeError
 from fencepost.model.protocol import Action, Fresh, Protocol, Scope, did_you_mean
 from fencepost.model.trace import PRIME, Command, trace_action, trace_claim
@@ -44,8 +44,8 @@ class Cell:
 class GroundCommand:
     """One transition rule on cells: where `guard` holds, all `updates` happen at once.
 
-    `fits` are (term, low, high): where one lies outside, the transition is cut. `outcome` as in `Command`; ``cut`` and
-    ``fault`` rules lead nowhere and are only counted or reported.
+    `fits` are (term, low, high): where one lies outside, the transition is cut. `outcome` as in `Command`;
+    ``cut`` and ``fault`` rules lead nowhere and are only counted or reported.
     """
 
     action: Action
@@ -115,13 +115,8 @@ class Grounder:
     def used_cells(self, domain: object) -> tuple[Cell, ...]:
         """The cells that say which elements a fresh parameter may not name."""
         assert isinstance(domain, Fresh)  # noqa: S101
-        found = self.by_leaf.get(domain.used) or self.by_leaf.get(f"{domain.used}.present")
-        if found is None or not isinstance(found[0].domain, Boolean):
-            raise ModelError(
-                f"fresh({domain.sort.name}, unless={domain.used!r}) names no boolean or optional family",
-                instead="name the family that tells which elements are used",
-            )
-        return found
+        optional = isinstance(self.protocol.variables[domain.used].domain, Optional)
+        return self.by_leaf[f"{domain.used}.present" if optional else domain.used]
 
     def indices(self, domains: tuple[LeafDomain, ...]) -> Iterator[tuple[int, ...]]:
         """All combinations of codes, in row-major order."""
@@ -313,7 +308,7 @@ def _trace_claim(model: GroundModel, function: Callable[..., Any]) -> t.Term:
 
 
 def check_scope(protocol: Protocol, scope: Scope) -> None:
-    """Raise ScopeError unless `scope` sizes exactly what the protocol has, and switches on only what exists."""
+    """Raise ScopeError unless `scope` sizes exactly what the protocol has, and turns on only what exists."""
     sorts = protocol.sorts()
     for name, domain in sorts.items():
         table, what = (scope.sizes, "size") if isinstance(domain, Sort) else (scope.bounds, "bound")
@@ -337,7 +332,7 @@ def check_scope(protocol: Protocol, scope: Scope) -> None:
 
 
 def trace_in(protocol: Protocol, action: Action, scope: Scope) -> tuple[Command, ...]:
-    """The commands of an action: traced once for all sizes, or for the scope when the action loops over a sort."""
+    """The commands of an action: for all sizes, or for the scope when the action loops over a sort."""
     try:
         return trace_action(protocol, action)
     except NeedsFiniteError:
@@ -401,8 +396,8 @@ def _smallest_unused(grounder: Grounder, action: Action, arguments: tuple[int, .
 def _used_up(grounder: Grounder, action: Action) -> Iterator[GroundCommand]:
     """Rules that count as cut what would happen if there were one more element for each fresh parameter.
 
-    The action is read in the scope that has one more, with the cells of the new elements as they are in the beginning.
-    The rule's arguments name the first element in the place of the new one.
+    The action is read in the scope that has one more, with the cells of the new elements as they are in the
+    beginning. The rule's arguments name the first element in the place of the new one.
     """
     sorts = {domain.sort.name for _, domain in action.parameters if isinstance(domain, Fresh)}
     if not sorts:
@@ -441,8 +436,8 @@ def _sort_of(domain: LeafDomain | Fresh) -> LeafDomain:
 
 def initial_codes(grounder: Grounder) -> dict[str, int]:
     """The code of every cell in the first state."""
-    from fencepost.model.trace import Tracer  # noqa: PLC0415
-    from fencepost.model.values import encode  # noqa: PLC0415
+    from fencepost.model.trace import Tracer
+    from fencepost.model.values import encode
 
     protocol = grounder.protocol
     tracer = Tracer(protocol, "initially", grounder.scope)

@@ -1,7 +1,7 @@
 """The words of the modelling language: guards, quantifiers, choice.
 
-Each word asks the *active reading* what to do: the run reading evaluates it on concrete values, the traced reading
-builds a term. `reading(…)` makes one active; models never see which.
+Each word asks the *active reading* what to do: the run reading evaluates it on concrete values, the traced
+reading builds a term. `reading(…)` makes one active; models never see which.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Cut(GuardSignal):
 
 
 class Fault(GuardSignal):
-    """The model read something that is not there: the value of an absent optional, an index below its domain."""
+    """The model read what is not there: the value of an absent optional, or an index below its domain."""
 
     def __init__(self, error: ModelError) -> None:
         super().__init__(str(error))
@@ -123,7 +123,7 @@ def when(condition: object) -> None:
 
 
 def refuse_unless(condition: object, code: str) -> None:
-    """Inside an operation of the store or a downstream: unless `condition` holds, answer ``refused(code)`` (§2).
+    """Inside an operation of the store or a downstream: unless `condition` holds, answer refused(code) (§2).
 
     A refusal is a transition: every write to the operation's home is undone, and the answer is handed on.
     """
@@ -134,7 +134,7 @@ def refuse_unless(condition: object, code: str) -> None:
 
 
 def answer_refused_unless(state: State, condition: object, code: str) -> None:
-    """What a broken operation does: it answers ``refused(code)`` and goes on all the same. Only mutants use it."""
+    """Answer ``refused(code)`` and go on all the same, as a broken operation does. Only mutants use it."""
     if not _holds(condition, "refuse_unless"):
         state.__dict__.setdefault("_late_refusal", code)
 
@@ -174,7 +174,7 @@ def lowest(domain: LeafDomain, fn: Callable[..., Any]) -> Any:
 
 
 def highest(domain: LeafDomain, fn: Callable[..., Any]) -> Any:
-    """The largest number that the function gives over a finite domain. For all sizes keep a high-water mark."""
+    """The largest number that the function gives over a finite domain. Else keep a high-water mark."""
     return _active("highest").extreme("highest", domain, fn)
 
 
@@ -184,7 +184,7 @@ def ite(condition: object, a: Any, b: Any) -> Any:
 
 
 def implies(a: object, b: Any) -> Any:
-    """Whether `b` holds wherever `a` does. Give `b` as ``lambda: …`` when it makes sense only where `a` holds."""
+    """Whether `b` holds wherever `a` does. Give ``lambda: b`` when it makes sense only where `a` holds."""
     return _active("implies").imply(a, b)
 
 
@@ -194,7 +194,7 @@ def switched(name: str) -> Any:
 
 
 def can_move(state: State, *actors: str) -> Any:
-    """Whether an action by one of `actors` is possible here that changes something (for L3); a refusal may, too."""
+    """Whether an action by one of `actors`, or its refusal, can change something here (for L3)."""
     return _active("can_move").movable(state, actors)
 
 
@@ -213,7 +213,7 @@ def build_record(record: Record, values: dict[str, Any]) -> Any:
         )
     if _READINGS:
         return _READINGS[-1].record(record, values)
-    from fencepost.model.concrete import record_of  # noqa: PLC0415
+    from fencepost.model.rest import record_of
 
     return record_of(record, values)  # a constant, such as the first value of a variable
 

@@ -1,7 +1,8 @@
 """What the modelling language forbids, found in the source text of actions, claims and their helpers.
 
-Operator overloading cannot see these: Python would evaluate ``x is None`` on a symbolic value without asking it, and
-the model would silently mean something else. Each finding names the user's line and what to write instead.
+Operator overloading cannot see these: Python would evaluate ``x is None`` on a symbolic value without asking
+it, and the model would silently mean something else. Each finding names the user's line and what to write
+instead.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Finding = tuple[ast.AST, str, str]
 
 
 def check_function(function: Callable[..., Any]) -> None:
-    """Raise ModelError at the first thing in `function`, or in a helper it calls, that no reading could see."""
+    """Raise ModelError at the first thing in `function`, or in a helper of it, that no reading could see."""
     plain = inspect.unwrap(function)
     plain = getattr(plain, "__func__", plain)
     if not isinstance(plain, FunctionType) or plain in _CHECKED:
@@ -76,7 +77,7 @@ def _is_language(function: FunctionType) -> bool:
 
 
 def _definition(function: Callable[..., Any]) -> ast.AST:
-    """The function's place in the tree of its file, found by its first line, and for lambdas also its columns."""
+    """The function's place in the tree of its file, found by its first line, and for lambdas by columns."""
     code = function.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, getattr(function, "__globals__", None))
@@ -240,7 +241,7 @@ def _try(node: ast.Try | ast.TryStar) -> Iterator[Finding]:
 
 
 def _sequence_patterns(node: ast.Match) -> Iterator[Finding]:
-    """A pattern for a sequence never fits a state value; over a tuple that is written out it only takes it apart."""
+    """A sequence pattern never fits a state value; a tuple that is written out it only takes apart."""
     for case in node.cases:
         for pattern in ast.walk(case.pattern):
             own = pattern is case.pattern and isinstance(node.subject, ast.Tuple)

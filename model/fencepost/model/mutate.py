@@ -1,8 +1,8 @@
 """Models with one thing taken away: what a sweep tries, to see that something notices.
 
-Each mutant is made from the source of the model itself: a guard removed, a refusal answered although the operation
-goes on, one effect removed, one branch always or never taken, a whole action left out. Line numbers stay those of the
-original, so errors and traces of a mutant point to the text that a person can read.
+Each mutant is made from the source of the model itself: a guard removed, a refusal answered although the
+operation goes on, one effect removed, one branch always or never taken, a whole action left out. Line numbers
+stay those of the original, so errors and traces of a mutant point to the text that a person can read.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from fencepost.model.language import answer_refused_unless
 from fencepost.model.lint import function_tree, helpers_of, mark_checked
 from fencepost.model.protocol import Action, Protocol
 
-GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION = "when", "refuse_unless", "answered only", "effect", "branch", "action"
-"""The kinds of mutants: a `when` or a `refuse_unless` removed; a refusal answered but not obeyed; and so on."""
+GUARD, REFUSAL, ANSWER = "when", "refuse_unless", "answered only"
+EFFECT, BRANCH, ACTION = "effect", "branch", "action"
+KINDS = (GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION)
+"""The kinds of mutants: a `when` or `refuse_unless` removed; a refusal answered but not obeyed; and so on."""
 
 _FAMILY_WRITES = {"update_where", "fill"}
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change: its kind, the action it is in, the line and text that it takes away, and the changed protocol."""
+    """One change: its kind, the action and line it is in, the text taken away, and the changed protocol."""
 
     kind: str
     action: str
@@ -44,29 +46,29 @@ class Mutant:
         return f"{self.action}: {self.how} `{self.text}`"
 
 
-def mutants(protocol: Protocol, kinds: tuple[str, ...] = (GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION)) -> list[Mutant]:
+def mutants(protocol: Protocol, kinds: tuple[str, ...] = KINDS) -> list[Mutant]:
     """Every mutant of a protocol, in reading order."""
     found: list[Mutant] = []
     for action in protocol.actions.values():
         for place in _places(action):
             if place.kind in kinds:
-                found.append(_mutant(protocol, action, (place,)))
+                found += [_mutant(protocol, action, (place,))]
         if ACTION in kinds:
-            without = protocol.variant(f"{protocol.name} without {action.name}", without=[action.name])
+            rest = protocol.variant(f"{protocol.name} without {action.name}", without=[action.name])
             site = action.site
             found.append(
-                Mutant(ACTION, action.name, site.file, site.line, action.name, "the action left out:", without)
+                Mutant(ACTION, action.name, site.file, site.line, action.name, "the action left out:", rest)
             )
     return found
 
 
 def pairs(protocol: Protocol, names: set[str]) -> list[Mutant]:
-    """Mutants in which two guards are removed at once, out of those whose single removal has one of `names`."""
+    """Mutants in which two guards are removed at once, of those whose single removal has one of `names`."""
     single: list[tuple[Action, _Place]] = []
     for action in protocol.actions.values():
         for place in _places(action):
             if place.kind in (GUARD, REFUSAL) and _mutant(protocol, action, (place,)).name in names:
-                single.append((action, place))
+                single += [(action, place)]
     found = []
     for i, (first, one) in enumerate(single):
         for second, two in single[i + 1 :]:
@@ -83,7 +85,8 @@ def pairs(protocol: Protocol, names: set[str]) -> list[Mutant]:
 def without(protocol: Protocol, name: str, **lines: tuple[str, ...]) -> Protocol:
     """A variant in which actions lack some lines: each given by its refusal code or by a piece of its text.
 
-    A piece that begins with ``if`` names a branch, which is then never taken. ModelError when a piece names no line of the action, or more than one.
+    A piece that begins with ``if`` names a branch, which is then never taken. ModelError when a piece names
+    no line of the action, or more than one.
     """
     made = protocol
     for action_name, pieces in lines.items():
@@ -94,7 +97,8 @@ def without(protocol: Protocol, name: str, **lines: tuple[str, ...]) -> Protocol
             if len(places) != 1:
                 have = "; ".join(p.text for p in _places(action) if p.how == how)
                 raise ModelError(
-                    f"{name}: {piece!r} names {len(places)} lines of {action_name}", instead=f"its lines are: {have}"
+                    f"{name}: {piece!r} names {len(places)} lines of {action_name}",
+                    instead=f"its lines are: {have}",
                 )
             made = _mutant(made, action, (places[0],)).protocol
     return made.variant(name)
@@ -142,7 +146,8 @@ def _places_in(
 
 def _writes(helper: FunctionType) -> bool:
     tree, _ = function_tree(helper)
-    return any(kind == EFFECT for node in ast.walk(tree) if isinstance(node, ast.stmt) for kind, _, _ in _changes(node))
+    statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    return any(kind == EFFECT for node in statements for kind, _, _ in _changes(node))
 
 
 def _changes(node: ast.stmt) -> Iterator[tuple[str, str, Callable[[ast.stmt], ast.stmt]]]:
@@ -203,7 +208,11 @@ def _mutant(protocol: Protocol, action: Action, chosen: tuple[_Place, ...]) -> M
     changed = action
     for place in chosen:
         original = getattr(changed, place.role)
-        changed = replace(changed, **{place.role: _rebuilt(inspect.unwrap(original), place)})
+        rebuilt = _rebuilt(inspect.unwrap(original), place)
+        if place.role == "function":
+            changed = replace(changed, function=rebuilt)
+        else:
+            changed = replace(changed, answered=rebuilt)
     first = chosen[0]
     text = "` and `".join(p.text for p in chosen)
     name = f"{protocol.name} with {action.name} {first.how} {text}"
@@ -248,19 +257,22 @@ def _edited(function: FunctionType, place: _Place) -> FunctionType:
     editor = _Replace(place.line, place)
     new = editor.visit(copy.deepcopy(tree))
     if not editor.hit:
-        raise ModelError(f"line {place.line} of {function.__name__} cannot be changed", instead="put it on its own line")
-    definition = next(n for n in ast.walk(new) if isinstance(n, ast.FunctionDef) and n.name == function.__name__)
+        raise ModelError(
+            f"line {place.line} of {function.__name__} cannot be changed", instead="put it on its own line"
+        )
+    functions = (n for n in ast.walk(new) if isinstance(n, ast.FunctionDef))
+    definition = next(n for n in functions if n.name == function.__name__)
     definition.decorator_list = []
     if place.kind == ANSWER:
         argument = definition.args.args[0].arg
-        alias = ast.Assign([ast.Name("state__", ast.Store())], ast.Name(argument, ast.Load()), lineno=definition.lineno)
+        target, value = ast.Name("state__", ast.Store()), ast.Name(argument, ast.Load())
+        alias = ast.Assign([target], value, lineno=definition.lineno)
         definition.body.insert(0, ast.fix_missing_locations(ast.copy_location(alias, definition.body[0])))
     body: list[ast.stmt] = [definition]
     if function.__code__.co_freevars:
         arguments = [ast.arg(n) for n in function.__code__.co_freevars]
-        outer = ast.FunctionDef(
-            "outer__", ast.arguments([], arguments, None, [], [], None, []), [definition], [], lineno=definition.lineno
-        )
+        signature = ast.arguments([], arguments, None, [], [], None, [])
+        outer = ast.FunctionDef("outer__", signature, [definition], [], lineno=definition.lineno)
         body = [outer]
     module = ast.fix_missing_locations(ast.Module(body, []))
     code = _find(compile(module, function.__code__.co_filename, "exec"), function.__name__)

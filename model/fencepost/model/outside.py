@@ -1,4 +1,4 @@
-"""What a function of a model uses from outside of its parameters, and what of that no reading could keep track of."""
+"""What a function of a model uses from outside, and what of that no reading could keep track of."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _follow(value: Any, names: list[str]) -> tuple[bool, Any]:
 
 
 def reason_against(name: str, value: Any) -> tuple[str, str] | None:
-    """What is wrong with using `value`, and what to do instead; the function's name goes in the place of …"""
+    """What is wrong with using `value`, and what to do instead; for … stands the function's name."""
     if isinstance(value, functools.partial):
         for part in (*value.args, *value.keywords.values()):
             if (against := reason_against(name, part)) is not None:
@@ -147,8 +147,7 @@ def reason_against(name: str, value: Any) -> tuple[str, str] | None:
     if isinstance(value, _MUTABLE) or _has_open_attributes(value):
         return (
             f"… reads the mutable {type(value).__name__} {name!r} from outside",
-            "make it a tuple, a frozenset or a frozen dataclass, or a state variable: "
-            "readings happen at different times",
+            "make it a tuple, a frozen dataclass or a state variable: readings happen at different times",
         )
     module = _module_of(value)
     if any(module == m or module.startswith(m + ".") for m in _MODULES):

@@ -1,6 +1,7 @@
 """A protocol: its state variables, its actions, and the scopes in which finite readings look at it.
 
-This module only records what a model declares. Running, tracing and compiling it live in modules of their own.
+This module only records what a model declares. Running, tracing and compiling it live in modules of their
+own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ HISTORY = "history"
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One state variable: its domain, first value, meaning, and *home* (who keeps it: store, worker, network, …)."""
+    """One state variable: its domain, first value, meaning, and *home* (who keeps it: store, worker, …)."""
 
     name: str
     domain: Domain
@@ -89,7 +90,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a finite reading looks at: sizes of sorts, bounds of counters, switches of the world that are on."""
+    """What a finite reading looks at: sizes of sorts, bounds of counters, switches that are on."""
 
     name: str
     sizes: Mapping[str, int]
@@ -171,13 +172,13 @@ class Protocol:
         return name
 
     def fresh(self, sort: Sort, *, unless: str) -> Fresh:
-        """A parameter that is an unused element: unused as long as the boolean family `unless` is false for it."""
+        """A parameter that is an unused element: one for which the family `unless` is false, or absent."""
         return Fresh(sort, unless)
 
     def action(
         self, actor: str, *, switch: str | None = None, **parameters: ParameterDomain
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """Register the decorated function as an action by `actor`; keywords give the domains of its parameters."""
+        """Register the decorated function as an action by `actor`; keywords are its parameters' domains."""
         return self._register(actor, None, None, switch, parameters)
 
     def operation(
@@ -191,8 +192,8 @@ class Protocol:
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Register an action that the keeper of `home` decides in one transaction, and may refuse.
 
-        `answered(s, *parameters, answer)` says what becomes of the answer, `ok` or a refusal's code; a refusal undoes
-        every write of the body to variables of `home`.
+        `answered(s, *parameters, answer)` says what becomes of the answer, `ok` or a refusal's code; a
+        refusal undoes every write of the body to variables of `home`.
         """
         return self._register(actor, home, answered, switch, parameters)
 
@@ -239,7 +240,7 @@ class Protocol:
     def variant(
         self, name: str, *, without: Iterable[str] = (), **functions: Callable[..., None]
     ) -> Protocol:
-        """A copy with the bodies of some actions replaced or some actions left out; for broken and unusual variants."""
+        """A copy with some actions' bodies replaced or some actions left out; for broken variants."""
         actions = dict(self.actions)
         for action, function in functions.items():
             if action not in actions:
@@ -256,6 +257,25 @@ class Protocol:
     def extended(self, name: str) -> Protocol:
         """A copy to which actions, variables and scopes can be added without touching the original."""
         return self.variant(name)
+
+    def check_fresh(self, action: Action) -> None:
+        """Raise ModelError unless each fresh parameter of `action` is told by a family over its own sort."""
+        for name, domain in action.parameters:
+            if isinstance(domain, Fresh):
+                used = self.variables.get(domain.used)
+                if (
+                    used is None
+                    or used.index != (domain.sort,)
+                    or not isinstance(used.domain, (Boolean, Optional))
+                ):
+                    raise ModelError(
+                        f"{name} of {action.name}: fresh(…, unless={domain.used!r}) names no boolean or "
+                        f"optional family over {domain.sort.name}",
+                        instead=did_you_mean(
+                            domain.used, self.variables, "name the one that tells what is used"
+                        ),
+                        site=action.site,
+                    )
 
     def position(self, name: str) -> int:
         """The place of a variable in the order of declaration."""

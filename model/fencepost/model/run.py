@@ -1,37 +1,35 @@
 """The run reading: a protocol executed on concrete states, one transition after another.
 
-This is the plainest meaning of a model. The other readings are tested against it; replays, lock-step tests and
-debugging use it.
+This is the plainest meaning of a model. The other readings are tested against it; replays, lock-step tests
+and debugging use it.
 """
 
 from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fencepost.model import language
-from fencepost.model.concrete import (
-    Maybe,
-    RunningState,
-    all_values,
-    code_of,
-    from_codes,
-    leaf_codes,
-    raw,
-    record_of,
-    shapes_of,
-    values_of,
-)
+from fencepost.model.concrete import RunningState, all_values, not_there, shapes_of
 from fencepost.model.domains import Element, LeafDomain, Record, Sort
 from fencepost.model.errors import ModelError, raised_at
 from fencepost.model.ground import check_scope, label_of, show_code
 from fencepost.model.language import Cut, Disabled, Fault, GuardSignal, Refused, absent
 from fencepost.model.lint import check_function
 from fencepost.model.protocol import Action, Fresh, Protocol, Scope, did_you_mean
-from fencepost.model.trace import perform, refused_outside, site_of
+from fencepost.model.rest import (
+    Maybe,
+    code_of,
+    from_codes,
+    leaf_codes,
+    raw,
+    record_of,
+    values_of,
+)
+from fencepost.model.trace import perform, refused_outside, site_of, step_enumerations
 
 Rest = tuple[Any, ...]
 """A state in rest: one value per variable, families as tuples."""
@@ -63,12 +61,33 @@ class Transition(NamedTuple):
         return self.outcome not in ("ok", "done")
 
 
+class StepWord:
+    """`step.action` or `step.outcome`: compare it with a name."""
+
+    __slots__ = ("_name", "_names", "_what")
+
+    def __init__(self, what: str, name: str, names: Collection[str]) -> None:
+        self._what, self._name, self._names = what, name, names
+
+    def __eq__(self, name: object) -> bool:
+        if name not in self._names:
+            raise ModelError(
+                f"no {self._what} {name!r}", instead=did_you_mean(str(name), self._names, "see the protocol")
+            )
+        return self._name == name
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return self._name
+
+
 @dataclass(frozen=True, slots=True)
 class StepFacts:
     """What a step claim may ask about the step."""
 
-    action: str
-    outcome: str
+    action: StepWord
+    outcome: StepWord
     refused: bool
 
 
@@ -84,7 +103,7 @@ def _sort_of(domain: LeafDomain | Fresh) -> LeafDomain:
 
 
 class _Plan(NamedTuple):
-    """One action and what it can be tried with. `fresh` are the places of parameters that name unused elements."""
+    """One action and what it can be tried with; `fresh` are the places of its fresh parameters."""
 
     action: Action
     options: list[Arguments]
@@ -118,6 +137,7 @@ class Runner:
             check_function(action.function)
             if action.answered is not None:
                 check_function(action.answered)
+            protocol.check_fresh(action)
         self.protocol = protocol
         self.scope = scope
         self._shapes = shapes_of(protocol, scope)
@@ -131,6 +151,7 @@ class Runner:
         self._checked: set[Callable[..., Any]] = set()
         self._combinations: dict[tuple[int, ...], tuple[tuple[LeafDomain, ...], list[Arguments]]] = {}
         self._beyond: dict[str, _Beyond] = {}
+        self._step_names = [frozenset(m.name for m in e.members) for e in step_enumerations(protocol)]
         self._cells = [list(self._cell_names(name)) for name in self._shapes]
 
     def _plan(self, action: Action) -> _Plan:
@@ -149,6 +170,11 @@ class Runner:
         made = []
         for variable, shape in zip(self.protocol.variables.values(), self._shapes.values(), strict=True):
             value = raw(variable.domain, variable.initially, variable.name)
+            if not shape.fits(value):
+                raise ModelError(
+                    f"variable {variable.name} starts as {value!r}, outside of the scope",
+                    instead="mend one of them",
+                )
             made.append((value,) * len(shape.index) if variable.index else value)
         return tuple(made)
 
@@ -186,7 +212,7 @@ class Runner:
                 yield plan.action, values
 
     def attempt(self, state: Rest, action: Action, arguments: Arguments) -> Transition | str:
-        """One action tried on a state: the transition, or ``"disabled"`` or ``"cut"``. A fault raises ModelError."""
+        """One action tried: the transition, or ``"disabled"`` or ``"cut"``. A fault raises ModelError."""
         plan = next((p for p in self._plans if p.action is action), None) or self._plan(action)
         if plan.fresh:
             unused = self._unused(state, plan)
@@ -245,43 +271,35 @@ class Runner:
         try:
             if running.__dict__["_rest"] is not state:
                 running.load(state)
+            written = running.__dict__["_changed"]
             for plan in plans:
                 options = plan.options
                 if plan.fresh:
                     options = plan.by_fresh.get(self._unused(state, plan), [])
-                self._try(running, plan.action, options, found, cuts)
+                action, outcome = plan.action, "done"
+                function, plain = action.function, action.home is None
+                for arguments in options:
+                    try:
+                        if plain:
+                            function(running, *arguments)
+                        else:
+                            outcome = perform(running, action, arguments, self.protocol.answers)
+                        found.append(Transition(action, arguments, outcome, running.at_rest()))
+                    except Disabled:
+                        if plain and not written:
+                            continue
+                    except Cut:
+                        cuts.append((action, arguments))
+                    except Refused as refusal:
+                        raise refused_outside(action, refusal) from None
+                    running.forget()
+        except AttributeError as error:
+            raise not_there(error) or error from None
         finally:
             language.pop()
             running.forget()
             self._idle.append(running)
         return found
-
-    def _try(
-        self,
-        running: RunningState,
-        action: Action,
-        options: list[Arguments],
-        found: list[Transition],
-        cuts: list[tuple[Action, Arguments]],
-    ) -> None:
-        function, answers, plain = action.function, self.protocol.answers, not action.is_operation
-        written = running.__dict__["_changed"]
-        outcome = "done"
-        for arguments in options:
-            try:
-                if plain:
-                    function(running, *arguments)
-                else:
-                    outcome = perform(running, action, arguments, answers)
-                found.append(Transition(action, arguments, outcome, running.at_rest()))
-            except Disabled:
-                if not written and plain:
-                    continue
-            except Cut:
-                cuts.append((action, arguments))
-            except Refused as refusal:
-                raise refused_outside(action, refusal) from None
-            running.forget()
 
     def _unused(self, state: Rest, plan: _Plan) -> Arguments:
         """The smallest unused element for each fresh parameter, None where there is none left."""
@@ -294,20 +312,22 @@ class Runner:
         return None
 
     def _cut_beyond(self, state: Rest, plan: _Plan) -> list[Arguments]:
-        """With which arguments an action would be possible if there were one more element that it could name."""
+        """With which arguments an action would be possible if there were one more unused element."""
         beyond = self._beyond.get(plan.action.name)
         if beyond is None:
             beyond = self._beyond[plan.action.name] = self._with_one_more(plan)
         larger = beyond.state(state)
         unused = self._unused(state, plan)
-        named = dict(zip(plan.fresh, beyond.runner._unused(larger, plan), strict=True))
-        shown = (e or plan.options[0][i] for i, e in zip(plan.fresh, unused, strict=True))
+        named = dict(zip(plan.fresh, beyond.runner._unused(larger, plan), strict=True))  # noqa: SLF001
+        if None in named.values():
+            return []  # elements are used from the beginning
+        shown = (plan.options[0][i] if e is None else e for i, e in zip(plan.fresh, unused, strict=True))
         found = []
         for values in plan.by_fresh[tuple(shown)]:
             arguments = tuple(named.get(i, value) for i, value in enumerate(values))
             cuts: list[tuple[Action, Arguments]] = []
             try:
-                made = beyond.runner._explore(larger, [_Plan(plan.action, [arguments])], cuts)
+                made = beyond.runner._explore(larger, [_Plan(plan.action, [arguments])], cuts)  # noqa: SLF001
             except Fault:
                 continue  # the larger scope would report it, this one cannot
             if made or cuts:
@@ -334,7 +354,11 @@ class Runner:
     def holds_step(self, function: Callable[..., Any], before: Rest, transition: Transition) -> bool:
         """Whether a claim over steps is true of a transition."""
         states = (self._reader(0, before), self._reader(1, transition.state))
-        facts = StepFacts(transition.action.name, transition.outcome, transition.refused)
+        facts = StepFacts(
+            StepWord("action", transition.action.name, self._step_names[0]),
+            StepWord("outcome", transition.outcome, self._step_names[1]),
+            transition.refused,
+        )
         return self._truth(function, *(*states, facts)[: inspect.unwrap(function).__code__.co_argcount])
 
     def _reader(self, number: int, state: Rest) -> RunningState:
@@ -352,6 +376,8 @@ class Runner:
             result = function(*arguments)
         except Fault as fault:
             raise fault.error from None
+        except AttributeError as error:
+            raise not_there(error) or error from None
         except GuardSignal as signal:
             name = function.__name__
             what, instead = (
@@ -393,7 +419,7 @@ class Runner:
         return number if op == "count" else number <= 1
 
     def _values(self, domains: tuple[LeafDomain, ...]) -> list[Arguments]:
-        """Every combination of values. Domains are told apart by identity: that is cheap, and they are kept."""
+        """Every combination of values. Domains are told apart by identity, which is cheap; they are kept."""
         key = tuple([id(domain) for domain in domains])
         known = self._combinations.get(key)
         if known is None:

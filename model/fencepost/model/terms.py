@@ -1,11 +1,11 @@
 """Terms: what a model's expressions become when an action or a claim is read symbolically.
 
-Terms are immutable and hash-consed (equal terms are the same object), so comparing them is `is` and a rewriting pass
-costs one visit per distinct term. The constructors simplify; they never fork and never look at a scope. What may not
-live here: anything that knows about actions, solvers or machine code.
+Terms are immutable and hash-consed (equal terms are the same object), so comparing them is `is` and a
+rewriting pass costs one visit per distinct term. The constructors simplify; they never fork and never look at
+a scope. What may not live here: anything that knows about actions, solvers or machine code.
 
-Operations, by name: ``const var bound limit not and or eq le add neg ite select store fill lambda forall exists
-count``. A family (domain `Array`) is one term; `store`, `fill` and `lambda` make new ones.
+Operations, by name: ``const var bound limit not and or eq le add neg ite select store fill lambda forall
+exists count``. A family (domain `Array`) is one term; `store`, `fill` and `lambda` make new ones.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def bound(name: str, domain: LeafDomain) -> Term:
 
 
 def limit_of(domain: LeafDomain) -> Term:
-    """The largest value of a numeric domain: the scope's bound of a counter, which the reading for all sizes lacks."""
+    """The largest value of a numeric domain: of a counter the scope's bound, which a proof lacks."""
     if isinstance(domain, Counter):
         return _node("limit", domain.name, (), INTEGER)
     assert isinstance(domain, Range)  # noqa: S101
@@ -222,7 +222,7 @@ def negate(a: Term) -> Term:
     return add(_node("neg", None, (rest,), INTEGER), integer(-n))
 
 
-def eq(a: Term, b: Term) -> Term:  # noqa: PLR0911, PLR0912, C901
+def eq(a: Term, b: Term) -> Term:  # noqa: PLR0912, C901
     """Equality of two values of one kind."""
     if a is b:
         return TRUE
@@ -282,7 +282,7 @@ def le(a: Term, b: Term) -> Term:
     return _node("le", None, (left, right), BOOLEAN)
 
 
-def ite(condition: Term, a: Term, b: Term) -> Term:  # noqa: PLR0911
+def ite(condition: Term, a: Term, b: Term) -> Term:
     """`a` where `condition` holds, else `b`."""
     if condition is TRUE or a is b:
         return a
@@ -430,7 +430,7 @@ def variables_of(terms: Iterable[Term]) -> dict[Term, None]:
 _INFIX: Final = {"eq": "==", "le": "<=", "add": "+", "and": "and", "or": "or"}
 
 
-def show(term: Term) -> str:  # noqa: PLR0911
+def show(term: Term) -> str:
     """`term` as a person would write it."""
     args = [show(a) for a in term.args]
     if term.op == "const":

@@ -1,7 +1,7 @@
 """The traced reading: run a function on symbolic values, forking at each truth test, and keep every path.
 
-`trace_action` gives guarded commands, `trace_claim` one boolean term. Terms still speak of families and sorts; what
-they mean in a scope is `ground.py`'s business, what they mean for all sizes the prover's.
+`trace_action` gives guarded commands, `trace_claim` one boolean term. Terms still speak of families and
+sorts; what they mean in a scope is `ground.py`'s business, what they mean for all sizes the prover's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PRIME = "'"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One path through an action: where its guard holds, its updates happen at once and it ends with `outcome`.
+    """One path through an action: where its guard holds, its updates happen at once, and how it ends.
 
     `outcome` is ``done`` (a plain action), ``ok`` or a refusal's code (an operation), ``cut`` or ``fault``.
     `fits` are numbers that must lie in a domain, or else the transition is cut by the scope.
@@ -52,7 +52,7 @@ class Command:
 
 
 def perform(state: Any, action: Action, values: tuple[Any, ...], answers: Enumeration | None) -> str:
-    """Run one action on a state of any reading; gives its outcome. Guards that are false end it by a signal."""
+    """Run one action on a state of any reading; gives its outcome. False guards end it by a signal."""
     try:
         action.function(state, *values)
         outcome = state.__dict__.get("_late_refusal", "ok") if action.is_operation else "done"
@@ -106,11 +106,13 @@ def is_used(state: Any, domain: Fresh, value: Any) -> bool:
 def trace_action(protocol: Protocol, action: Action, scope: Scope | None = None) -> tuple[Command, ...]:
     """The guarded commands of one action. With `scope`, loops over sorts are unrolled to its sizes.
 
-    Raises ModelError also when the action depends on something outside of its state: its first path is run twice.
+    Raises ModelError also when the action depends on something outside of its state: its first path is run
+    twice.
     """
     check_function(action.function)
     if action.answered is not None:
         check_function(action.answered)
+    protocol.check_fresh(action)
     paths = list(_commands(protocol, action, scope))
     if next(_commands(protocol, action, scope)) != paths[0]:
         raise Tracer(protocol, action.name).varies(action.site)
@@ -156,7 +158,7 @@ def _commands(protocol: Protocol, action: Action, scope: Scope | None) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class StepTerms:
-    """What a step claim may ask about the step: each a value that stands for itself until a command is known."""
+    """What a step claim may ask about the step: values that stand for themselves until it is known."""
 
     action: Any
     outcome: Any
@@ -192,7 +194,7 @@ class StepWord:
 
 
 def trace_claim(protocol: Protocol, function: Callable[..., Any], scope: Scope | None = None) -> t.Term:
-    """The term of a claim: over one state, or over a step's two states (primed variables) and the step itself."""
+    """The term of a claim: over a state, or over a step's two states (the second primed) and the step."""
     check_function(function)
     name = inspect.unwrap(function).__name__
     tracer, again = Tracer(protocol, name, scope), Tracer(protocol, name, scope)
@@ -271,7 +273,7 @@ def movable_term(tracer: Tracer, state: SymbolicState, actors: tuple[str, ...]) 
 
 
 def _effects(tracer: Tracer, command: Command) -> list[t.Term]:
-    """That a command changes something, or leaves the scope: a disjunction; nothing for what is cut anyway."""
+    """That a command changes something or leaves the scope; nothing for what is cut anyway."""
     if not command.moves:
         return []
     changed = [_differs(tracer, leaf, term) for leaf, term in command.updates.items()]

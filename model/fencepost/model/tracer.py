@@ -1,7 +1,8 @@
 """The traced reading's engine: answers the words of the language with terms, and forks at each truth test.
 
-A function runs once per path. At an open question the first run goes on with *yes*; later runs repeat the answers so
-far and take *no* at the last of them, as concolic tools do. What may not live here: what a path means (`trace.py`).
+A function runs once per path. At an open question the first run goes on with *yes*; later runs repeat the
+answers so far and take *no* at the last of them, as concolic tools do. What may not live here: what a path
+means (`trace.py`).
 """
 
 from __future__ import annotations
@@ -207,8 +208,8 @@ class Tracer:
     ) -> dict[str, t.Term]:
         """The value of `fn` as leaf terms, its paths merged; no fork leaks out but for faults and cuts.
 
-        `binders` are the variables of a quantifier or update whose body `fn` is. A fault for one value of theirs
-        comes before a cut for another, in this and in the run reading.
+        `binders` are the variables of a quantifier or update whose body `fn` is. A fault for one value of
+        theirs comes before a cut for another, in this and in the run reading.
         """
         self.folding += 1
         results: list[tuple[list[t.Term], dict[str, t.Term]]] = []

@@ -1,7 +1,7 @@
 """Symbolic values: what state variables are while an action or a claim is traced.
 
-Every operation that Python would misread in silence raises an error at the model's own line. The counterpart with
-concrete values is `concrete.py`; the two offer the same operations.
+Every operation that Python would misread in silence raises an error at the model's own line. The counterpart
+with concrete values is `concrete.py`; the two offer the same operations.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fencepost.model import terms as t
-from fencepost.model.concrete import RecordOf
 from fencepost.model.domains import (
     BOOLEAN,
     INTEGER,
@@ -24,10 +23,10 @@ from fencepost.model.domains import (
     Range,
     Record,
     Sort,
-    index_low,
 )
 from fencepost.model.errors import ModelError
 from fencepost.model.language import Absent, absent
+from fencepost.model.rest import RecordOf
 
 if TYPE_CHECKING:
     from fencepost.model.trace import Tracer
@@ -69,10 +68,10 @@ class Symbolic:
     __abs__ = __round__ = __trunc__ = __floor__ = __ceil__ = _forbid("rounding of a state value", _ARITHMETIC)
     __call__ = _forbid("a state value was called", "state values are not functions")
 
-    def __init_subclass__(cls) -> None:
-        """Forbid hashing: a class that defines == loses what it inherits."""
-        cls.__hash__ = _forbid(  # type: ignore[method-assign]
-            "the hash of a state value", "compare with ==; a set or dict of state values cannot be read"
+    def __hash__(self) -> int:
+        raise ModelError(
+            "the hash of a state value",
+            instead="compare with ==; a set or dict of state values cannot be read",
         )
 
     def __repr__(self) -> str:
@@ -110,6 +109,8 @@ class Value(Symbolic):
                 f"{self!r} compared with absent, but it is not optional", instead="drop the comparison"
             )
         return Value(self.tracer, t.eq(self.term, self._other(other)))
+
+    __hash__ = Symbolic.__hash__  # a class with its own == would lose it
 
     def __ne__(self, other: object) -> Any:
         return Value(self.tracer, t.not_((self == other).term))
@@ -195,6 +196,8 @@ class RecordValue(Symbolic):
         parts = encode(self.tracer, self.domain, other)
         return Value(self.tracer, t.and_(t.eq(self.parts[k], parts[k]) for k in parts))
 
+    __hash__ = Symbolic.__hash__  # a class with its own == would lose it
+
     def __ne__(self, other: object) -> Any:
         return Value(self.tracer, t.not_((self == other).term))
 
@@ -253,6 +256,8 @@ class OptionalValue(Symbolic):
         parts = encode(self.tracer, self.domain.of, other)
         return Value(self.tracer, t.and_((mine, *(t.eq(self.parts[k], v) for k, v in parts.items()))))
 
+    __hash__ = Symbolic.__hash__  # a class with its own == would lose it
+
     def __ne__(self, other: object) -> Any:
         return Value(self.tracer, t.not_((self == other).term))
 
@@ -287,105 +292,6 @@ class OptionalValue(Symbolic):
         raise ModelError("the truth of an optional", instead="ask x.present, or compare it with ==")
 
 
-class FamilyValue(Symbolic):
-    """A family variable of a symbolic state: read and write its cells by index."""
-
-    __slots__ = ("arrays", "domain", "index", "name", "written")
-
-    def __init__(
-        self,
-        tracer: Tracer,
-        name: str,
-        index: tuple[LeafDomain, ...],
-        domain: Domain,
-        arrays: dict[str, t.Term],
-    ) -> None:
-        self.tracer = tracer
-        self.name = name
-        self.index = index
-        self.domain = domain
-        self.arrays = arrays
-        self.written: list[tuple[t.Term, LeafDomain]] = []
-
-    def _key(self, key: object) -> tuple[t.Term, ...]:
-        items = key if isinstance(key, tuple) else (key,)
-        if len(items) != len(self.index):
-            raise ModelError(
-                f"s.{self.name}[…] given {len(items)} indices", instead=f"it takes {len(self.index)}"
-            )
-        result = []
-        for item, domain in zip(items, self.index, strict=True):
-            term = lift(self.tracer, item, domain)
-            self.tracer.check_index(term, domain, self.name)
-            result.append(term)
-        return tuple(result)
-
-    def __getitem__(self, key: object) -> Any:
-        terms = self._key(key)
-        return wrap(self.tracer, self.domain, {k: t.select(a, terms) for k, a in self.arrays.items()})
-
-    def __setitem__(self, key: object, value: object) -> None:
-        self.tracer.check_writable(self.name)
-        terms = self._key(key)
-        parts = encode(self.tracer, self.domain, value)
-        self.tracer.check_sources(self.name, (*terms, *parts.values()))
-        for suffix, leaf in self.domain.leaves():
-            self.written.append((parts[suffix], leaf))
-            self.arrays[suffix] = t.store(self.arrays[suffix], terms, parts[suffix])
-
-    def __delitem__(self, key: object) -> None:
-        raise ModelError(f"a cell of {self.name} deleted", instead="a cell always has a value; assign one")
-
-    def fill(self, value: object) -> None:
-        """Give every cell the same value."""
-        self.tracer.check_writable(self.name)
-        parts = encode(self.tracer, self.domain, value)
-        self.tracer.check_sources(self.name, parts.values())
-        for suffix, leaf in self.domain.leaves():
-            self.written.append((parts[suffix], leaf))
-            self.arrays[suffix] = t.fill(t.Array(self.index, leaf), parts[suffix])
-
-    def update_where(self, fn: Callable[..., Any]) -> None:
-        """Replace each cell by ``fn(*index, old value)``, folded to one value per cell; all cells at once."""
-        self.tracer.check_writable(self.name)
-        variables = tuple(self.tracer.fresh(d) for d in self.index)
-        old = {k: t.select(a, variables) for k, a in self.arrays.items()}
-        wrapped = [Value(self.tracer, v) for v in variables]
-        value = wrap(self.tracer, self.domain, old)
-        parts = self.tracer.fold_parts(lambda: fn(*wrapped, value), self.domain, variables)
-        self.tracer.check_sources(self.name, parts.values())
-        for suffix, leaf in self.domain.leaves():
-            self._must_fit(variables, parts[suffix], leaf)
-            self.arrays[suffix] = t.function(variables, parts[suffix], t.Array(self.index, leaf))
-
-    def _must_fit(self, variables: tuple[t.Term, ...], term: t.Term, leaf: LeafDomain) -> None:
-        """Note that every cell of an update has to lie in its domain: a number that does so only if all do."""
-        if t.kind(leaf) is INTEGER and term.domain != leaf:
-            low = index_low(leaf)
-            inside = t.and_((t.le(t.integer(low), term), t.le(term, t.limit_of(leaf))))
-            if inside is not t.TRUE:
-                number = t.ite(t.forall(variables, inside), t.integer(low), t.integer(low - 1))
-                self.written.append((number, leaf))
-
-    def become(self, other: object) -> None:
-        """Take over every cell of another family, as a copy: ``s.before = s.now``."""
-        if not isinstance(other, FamilyValue) or (other.index, other.domain) != (self.index, self.domain):
-            raise ModelError(
-                f"the family {self.name} assigned as a whole",
-                instead=f"use s.{self.name}[i] = …, .fill(…), .update_where(…), or a family of the same kind",
-            )
-        self.tracer.check_sources(self.name, other.arrays.values())
-        self.arrays, self.written = dict(other.arrays), list(other.written)
-
-    def __bool__(self) -> bool:
-        raise ModelError(f"the truth of the family {self.name}", instead="use every or some over its index")
-
-    def __eq__(self, other: object) -> Any:
-        raise ModelError(
-            f"the family {self.name} compared as a whole", instead="use every(index, lambda i: a[i] == b[i])"
-        )
-
-
 def _comparable(a: Domain, b: Domain) -> bool:
     if isinstance(a, LeafDomain) and isinstance(b, LeafDomain):
         return t.kind(a) == t.kind(b)
@@ -413,7 +319,7 @@ def symbolic(tracer: Tracer, value: Any) -> Any:
     return value
 
 
-def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:  # noqa: PLR0911
+def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:  # noqa: ARG001
     """The term of a leaf value, symbolic or concrete, that is used where `domain` is meant."""
     if isinstance(value, OptionalValue):
         value = value.value
@@ -489,7 +395,6 @@ def record_value(tracer: Tracer, record: Record, values: dict[str, Any]) -> Reco
 
 
 __all__ = [
-    "FamilyValue",
     "OptionalValue",
     "RecordValue",
     "Symbolic",

@@ -1,7 +1,7 @@
 """Validates implementations against the model.
 
-Start with `adapter`, which says what an implementation gives; then `verify`, which says what it gets for it. `session`
-is one run, `lockstep` draws runs, `runs` makes them again and shorter.
+Start with `adapter`, which says what an implementation gives; then `verify`, which says what it gets for it.
+`session` is one run, `lockstep` draws runs, `runs` makes them again and shorter.
 """
 
 from fencepost.conformance.adapter import (
@@ -20,9 +20,10 @@ from fencepost.conformance.adapter import (
     Unknown,
     Worker,
 )
+from fencepost.conformance.case import lockstep_case
 from fencepost.conformance.report import Conformance
 from fencepost.conformance.runs import LOCK_STEP, SavedRun, read_run
-from fencepost.conformance.verify import SCOPE, Replayed, lockstep_case, replay_run, verify
+from fencepost.conformance.verify import SCOPE, Replayed, replay_run, verify
 from fencepost.conformance.vocabulary import MappingError
 
 __all__ = [

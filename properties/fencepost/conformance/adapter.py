@@ -1,9 +1,10 @@
-"""What an implementation gives so that it can be validated: a small adapter, in words of its own neutral vocabulary.
+"""What an implementation gives so that it can be validated: a small adapter, in neutral words.
 
-An adapter opens worlds (one instance on one storage, empty at first), opens workers on them (independent handles, as
-two processes would have), passes the operations of §3 and §4 on, and says what is stored by a back door. It decides
-nothing and remembers nothing. Who runs it chooses the schedule, the clock and the faults: now whole operations, later
-single statements, which is why every driver goes through `Surroundings.watched`.
+An adapter opens worlds (one instance on one storage, empty at first), opens workers on them (independent
+handles, as two processes would have), passes the operations of §3 and §4 on, and says what is stored by a
+back door. It decides nothing and remembers nothing. Who runs it chooses the schedule, the clock and the
+faults: now whole operations, later single statements, which is why every driver goes through
+`Surroundings.watched`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, TypeVar, runtime_checkable
-
-Driver = TypeVar("Driver")
+from typing import Any, Protocol, runtime_checkable
 
 
 class Capability(Enum):
-    """What an implementation offers. Closed by default: what an adapter does not list is never asked of it."""
+    """What an implementation offers. Closed by default: what is not listed is never asked for."""
 
     RENEW = "renew"
     """A live lease can be extended (§3)."""
@@ -49,7 +48,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The durable row of the instance (§1). `expires_at_ms` is None for minus infinity: released, or never leased."""
+    """The durable row of the instance (§1). `expires_at_ms` is None when released or never leased."""
 
     owner: Owner | None
     lease_version: int
@@ -64,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the event log: the state version that a commit made, and the lease version and owner it named.
+    """One entry of the event log: the state version that a commit made, and what the commit named.
 
     `lease_version` and `owner` are None where the implementation does not keep them.
     """
@@ -96,7 +95,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Ok:
-    """The call was accepted: the row, or the entry of the commit, that the answer carries, where it carries one."""
+    """The call was accepted: with the row, or the entry of the commit, where the answer carries it."""
 
     row: Row | None = None
     entry: Entry | None = None
@@ -104,7 +103,7 @@ class Ok:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The call definitely changed nothing (§2): the code from the registry, and the row that the answer carries."""
+    """The call definitely changed nothing (§2): the code, and the row where the answer carries it."""
 
     code: str
     observed: Row | None = None
@@ -124,8 +123,9 @@ Answer = Ok | Refused | Unknown
 class Surroundings:
     """What a worker is given by whoever runs it: the store's clock, in milliseconds, and `watched`.
 
-    An adapter passes its database driver (the connection, or the class of connections) through `watched` and uses what
-    comes back, so that a schedule can stop between two statements. Where nobody watches, the same thing comes back.
+    An adapter passes its database driver (the connection, or the class of connections) through `watched` and
+    uses what comes back, so that a schedule can stop between two statements. Where nobody watches, the same
+    thing comes back.
     """
 
     clock_ms: Callable[[], int]
@@ -168,9 +168,10 @@ class Worker(Protocol):
 class Adapter(Protocol):
     """An implementation, as far as it is to be validated.
 
-    `model_variant` names the variant of the model that the implementation follows ("" for the protocol itself), and
-    `deviations` the claims that it does not hold, by id, with the reason. Both are strict: a run passes when its results
-    equal the declaration, so a claim that is declared not to hold must be seen to break.
+    `model_variant` names the variant of the model that the implementation follows ("" for the protocol
+    itself), and `deviations` the claims that it does not hold, by id, with the reason. Both are strict: a run
+    passes when its results equal the declaration, so a claim that is declared not to hold must be seen to
+    break.
     """
 
     @property

@@ -1,7 +1,8 @@
-"""What the comparison of a step with the model finds: each function gives a sentence, or "" when there is nothing to say.
+"""What the comparison of a step with the model finds.
 
-The first difference is the one that is shown. Values that the model leaves out (when a lease ends, what an entry of the
-log says) are compared with what was asked for and with what was there before.
+Each function gives a sentence, or "" when there is nothing to say. The first difference is the one that is
+shown. Values that the model leaves out (when a lease ends, what an entry of the log says) are compared with
+what was asked for and with what was there before.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def entries_differ(seen: Seen, names: Names, model: RunningState) -> str:
 
 
 def lease_ends_wrongly(before: Row, after: Row, does: Lease, *, accepted: bool, asked_until_ms: int) -> str:
-    """A lease lasts as long as was asked for, a renewal never shortens it, and nothing else moves its end (§3)."""
+    """A lease lasts as long as was asked for, no renewal shortens it, nothing else moves its end."""
     old, new = before.expires_at_ms, after.expires_at_ms
     if accepted and does in (Lease.BEGINS, Lease.EXTENDS):
         if new is not None and new < asked_until_ms:

@@ -1,14 +1,15 @@
 """Random runs: one Hypothesis state machine, made from the model's table of actions.
 
-A rule per action; its arguments are drawn from those with which the model can make the move where the run stands; time
-passes between moves as drawn, and a lease runs out exactly at its end or later. Hypothesis chooses, and makes failing
-runs smaller; what a run is, and when it fails, is the business of `session`.
+A rule per action; its arguments are drawn from those with which the model can make the move where the run
+stands; time passes between moves as drawn, and a lease runs out exactly at its end or later. Hypothesis
+chooses, and makes failing runs smaller; what a run is, and when it fails, is the business of `session`.
 """
 
 from __future__ import annotations
 
+import functools
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
     from hypothesis.strategies import SearchStrategy
 
-WAITS_MS = (0, 1, LAST_MOMENT_MS, 3)
+WAITS_MS = (0, 0, 0, 1, LAST_MOMENT_MS, 3)
 """Drawn waits: none, a moment, up to the last millisecond of a live lease, and something in between."""
 
 BEYOND_MS = (0, 0, 1, 7)
-"""Drawn times beyond the end of a lease; exactly at its end most often, since that is where clocks are compared."""
+"""Drawn times beyond the end of a lease; exactly at its end most often, since that is where clocks are
+compared.
+"""
 
 LEASES_MS = (LEASE_MS, 1, 2, 50)
 """Drawn lengths of leases; after one of 1 ms, the next millisecond is its end."""
@@ -36,8 +39,12 @@ WEIGHT = 4
 """How much more often a move is chosen that is no fault and no wait: faults alone lead nowhere."""
 
 
+MOST_TRIES = 100
+"""How many smaller runs are tried once a run is broken; `runs.shortened` goes on from there."""
+
+
 class BrokenRun(AssertionError):  # noqa: N818  # what it tells of is a run
-    """A run that broke something that was to hold. Carries what broke and the steps; the message shows them."""
+    """A run that broke something that was to hold: what broke, and the steps."""
 
     def __init__(self, names: tuple[str, ...], steps: Sequence[Step], message: str) -> None:
         super().__init__(message)
@@ -45,8 +52,8 @@ class BrokenRun(AssertionError):  # noqa: N818  # what it tells of is a run
         self.steps = tuple(steps)
 
 
-def _plain_message(plan: Plan, steps: Sequence[Step], names: Sequence[str]) -> str:
-    return f"{plan.adapter.name}: {', '.join(names)} broken after {len(steps)} steps"
+def _nothing(_: object) -> None:
+    """Report to nobody."""
 
 
 @dataclass(slots=True)
@@ -54,19 +61,72 @@ class Watch:
     """What runs report to, and what they fail on: `wanted` are the names of claims that are to hold."""
 
     wanted: set[str]
-    on_step: Callable[[Step], None] = lambda step: None
-    on_end: Callable[[Session], None] = lambda session: None
+    on_step: Callable[[Step], None] = _nothing
+    on_end: Callable[[Session], None] = _nothing
     expired: Callable[[], bool] = lambda: False
     """Whether there is no time left: runs then end at once."""
-    message: Callable[[Plan, Sequence[Step], Sequence[str]], str] = _plain_message
     broken: BrokenRun | None = field(default=None, init=False)
     """The last run that failed: the smallest, once Hypothesis has made it smaller."""
+    most_tries: int | None = None
+    """How many more runs are made once one failed; later ones end at once. None means no limit."""
+    tries: int = field(default=0, init=False)
+
+    def begin(self) -> None:
+        """Forget what was broken before."""
+        self.broken, self.tries = None, 0
+
+    def over(self) -> bool:
+        """Whether a run that begins now has nothing to do."""
+        if self.broken is not None:
+            self.tries += 1
+        return self.expired() or (self.most_tries is not None and self.tries > self.most_tries)
 
 
-def machine(plan: Plan, goals: Collection[Goal], watch: Watch) -> type[RuleBasedStateMachine]:
-    """The state machine for one adapter: a class for Hypothesis to run."""
-    from hypothesis import strategies as st  # noqa: PLC0415
-    from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule  # noqa: PLC0415
+class Player:
+    """One run on behalf of a state machine: what it may choose from, and when it fails."""
+
+    def __init__(self, plan: Plan, watch: Watch) -> None:
+        self.plan = plan
+        self.calm = False
+        """Whether nothing goes wrong any more in this run."""
+        self._watch = watch
+        self._session: Session | None = None if watch.over() else Session(plan).__enter__()
+
+    def choices(self, action: str) -> list[tuple[int, ...]]:
+        """The argument codes with which an action is possible now."""
+        return [] if self._session is None else self._session.choices(action)
+
+    def play(self, move: Move) -> None:
+        """Make a move, if it is possible. Raises BrokenRun when that breaks what was to hold."""
+        step = None if self._session is None else self._session.play(move)
+        if step is None or self._session is None:
+            return
+        watch, steps = self._watch, self._session.steps
+        watch.on_step(step)
+        names = tuple(name for name in breaks(step) if name in watch.wanted)
+        if names:
+            watch.broken = BrokenRun(
+                names, steps, f"{self.plan.adapter.name}: {', '.join(names)} broken after {len(steps)} steps"
+            )
+            raise watch.broken
+
+    def go_to(self, goal: Goal | None, waits_ms: Sequence[int]) -> None:
+        """Go straight to a goal."""
+        for number, (action, arguments) in enumerate(() if goal is None else goal.steps):
+            wait_ms = waits_ms[number] if number < len(waits_ms) else 0
+            self.play(Move(action, arguments, 0 if runs_out(self.plan, action) else wait_ms))
+
+    def end(self) -> None:
+        """The run is over."""
+        if self._session is not None:
+            self._watch.on_end(self._session)
+            self._session.close()
+
+
+def machine(plan: Plan, goals: Callable[[], Sequence[Goal]], watch: Watch) -> type[RuleBasedStateMachine]:
+    """The state machine for one adapter: a class for Hypothesis to run. Goals are asked for when it runs."""
+    from hypothesis import strategies as st
+    from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
     draws = {name: _draws(plan, name) for name in plan.performances}
     steering = _steering(plan, draws)
@@ -76,54 +136,38 @@ def machine(plan: Plan, goals: Collection[Goal], watch: Watch) -> type[RuleBased
 
         def __init__(self) -> None:
             super().__init__()
-            self._calm = False
-            self._idle = watch.expired()
-            self._session = Session(plan)
-            # Our own choice among the rules. Where Hypothesis has no such attribute, it chooses as it always does.
-            self._rules_strategy = steering
-            if not self._idle:
-                self._session.__enter__()
+            self.player = Player(plan, watch)
+            # Our own choice among the rules; a Hypothesis without such an attribute chooses as it does.
+            self.__dict__["_rules_strategy"] = steering
 
         def teardown(self) -> None:
-            if not self._idle:
-                watch.on_end(self._session)
-                self._session.close()
-
-        def _choices(self, action: str) -> list[tuple[int, ...]]:
-            return [] if self._idle else self._session.choices(action)
-
-        def _play(self, move: Move) -> None:
-            step = None if self._idle else self._session.play(move)
-            if step is None:
-                return
-            watch.on_step(step)
-            names = tuple(name for name in breaks(step) if name in watch.wanted)
-            if names:
-                steps = self._session.steps
-                watch.broken = BrokenRun(names, steps, watch.message(plan, steps, names))
-                raise watch.broken
+            self.player.end()
 
         @rule(wait_ms=st.sampled_from(WAITS_MS))
         def wait(self, wait_ms: int) -> None:
             """Time passes."""
-            self._play(Move(WAIT, (), wait_ms))
+            self.player.play(Move(WAIT, (), wait_ms))
 
         @initialize(
             calm=st.booleans(),
-            goal=st.sampled_from([None, *sorted(goals, key=lambda g: len(g.steps))]),
+            goal=st.deferred(lambda: st.sampled_from([None, *goals()])),
             waits_ms=st.lists(st.sampled_from(WAITS_MS), max_size=8),
         )
         def begin(self, calm: bool, goal: Goal | None, waits_ms: list[int]) -> None:  # noqa: FBT001
             """Go straight to a goal, or begin anywhere; when calm, nothing more goes wrong in the run."""
-            for number, (action, arguments) in enumerate(() if goal is None else goal.steps):
-                wait_ms = waits_ms[number] if number < len(waits_ms) else 0
-                self._play(Move(action, arguments, 0 if runs_out(plan, action) else wait_ms))
-            self._calm = calm
+            self.player.go_to(goal, waits_ms)
+            self.player.calm = calm
 
+    as_rule: Any = rule  # its type has an overload for each use but this one
+    guarded_by: Any = precondition
     for name in plan.performances:
-        possible = precondition(lambda self, name=name: bool(self._choices(name)))
-        setattr(LockStep, name, possible(rule(**draws[name])(_rule(name))))
+        made = as_rule(**draws[name])(_rule(name))
+        setattr(LockStep, name, guarded_by(_possible(name))(made))
     return LockStep
+
+
+def _possible(name: str) -> Callable[[Any], bool]:
+    return lambda self: bool(self.player.choices(name))
 
 
 def runs_out(plan: Plan, action: str) -> bool:
@@ -133,10 +177,10 @@ def runs_out(plan: Plan, action: str) -> bool:
 
 def _draws(plan: Plan, name: str) -> dict[str, SearchStrategy[Any]]:
     """What is drawn for an action: its arguments and the time that goes with it."""
-    from hypothesis import strategies as st  # noqa: PLC0415
+    from hypothesis import strategies as st
 
     draws: dict[str, SearchStrategy[Any]] = {
-        "arguments": st.runner().flatmap(lambda self: st.sampled_from(self._choices(name))),
+        "arguments": st.runner().flatmap(lambda self: st.sampled_from(self.player.choices(name))),
         "wait_ms": st.sampled_from(BEYOND_MS if runs_out(plan, name) else WAITS_MS),
     }
     if plan.performances[name].takes_lease_ms:
@@ -145,32 +189,32 @@ def _draws(plan: Plan, name: str) -> dict[str, SearchStrategy[Any]]:
 
 
 def _steering(plan: Plan, draws: Mapping[str, Mapping[str, SearchStrategy[Any]]]) -> SearchStrategy[Any]:
-    """A rule that is possible, with what it is called with. The choice depends on where the run stands, and no more."""
-    from hypothesis import strategies as st  # noqa: PLC0415
+    """A possible rule and its arguments. The choice depends on where the run stands, and no more."""
+    from hypothesis import strategies as st
 
     faults = {name for name in draws if plan.oracle.protocol.actions[name].actor == WORLD}
-    table = [name for name in draws for _ in range(1 if name in faults else WEIGHT)] + [WAIT]
-    waits = st.sampled_from(WAITS_MS)
+    sampled = functools.cache(st.sampled_from)  # making a strategy costs more than drawing from it
 
     @st.composite
     def chosen(draw: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
         self = draw(st.runner())
-
-        def possible(name: str) -> bool:
-            return name == WAIT or (not (self._calm and name in faults) and bool(self._choices(name)))
-
-        name = draw(st.sampled_from(table).filter(possible))
+        names: list[str] = []
+        for name in draws:
+            if self.player.choices(name) and not (self.player.calm and name in faults):
+                names += [name] * (1 if name in faults else WEIGHT)
+        name = draw(sampled((*names, WAIT)))
         found = next(r for r in self.rules if r.function.__name__ == name)
         if name == WAIT:
-            return found, {"wait_ms": draw(waits)}
-        return found, {key: draw(strategy) for key, strategy in draws[name].items()}
+            return found, {"wait_ms": draw(sampled(WAITS_MS))}
+        others = {key: draw(strategy) for key, strategy in draws[name].items() if key != "arguments"}
+        return found, {"arguments": draw(sampled(tuple(self.player.choices(name)))), **others}
 
     return chosen()
 
 
 def _rule(name: str) -> Callable[..., None]:
     def made(self: Any, arguments: tuple[int, ...], wait_ms: int, lease_ms: int = LEASE_MS) -> None:
-        self._play(Move(name, arguments, wait_ms, lease_ms))
+        self.player.play(Move(name, arguments, wait_ms, lease_ms))
 
     made.__name__ = name
     made.__qualname__ = f"LockStep.{name}"
@@ -179,10 +223,10 @@ def _rule(name: str) -> Callable[..., None]:
 
 def run_machine(made: type[RuleBasedStateMachine], *, examples: int, steps: int, seed: int) -> None:
     """Run a state machine `examples` times. Broken runs are told to its `Watch`, the smallest one last."""
-    from hypothesis import HealthCheck, Phase, Verbosity, settings  # noqa: PLC0415
-    from hypothesis import seed as with_seed  # noqa: PLC0415
-    from hypothesis.errors import Flaky  # noqa: PLC0415
-    from hypothesis.stateful import run_state_machine_as_test  # noqa: PLC0415
+    from hypothesis import HealthCheck, Phase, Verbosity, settings
+    from hypothesis import seed as with_seed
+    from hypothesis.errors import Flaky
+    from hypothesis.stateful import run_state_machine_as_test
 
     with_seed(seed)(made)
     chosen = settings(
@@ -204,7 +248,7 @@ def run_machine(made: type[RuleBasedStateMachine], *, examples: int, steps: int,
 @contextmanager
 def _no_files() -> Iterator[None]:
     """Keep Hypothesis from leaving files of its own where the program was started."""
-    from hypothesis import configuration  # noqa: PLC0415
+    from hypothesis import configuration
 
     found: Any = configuration.storage_directory(intent_to_write=False)
     before = getattr(found, "home_directory", found)  # older ones give the path itself

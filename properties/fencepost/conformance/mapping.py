@@ -1,8 +1,8 @@
-"""How each action of the model is done with an implementation: one function per action, under the action's name.
+"""How each action of the model is done with an implementation: a function per action, under its name.
 
-Actions of workers and of the network become calls; those of the world become faults that the harness arranges, or
-nothing at all where only the harness knows (a worker that stands still makes no calls). Nothing else lists actions:
-what can happen, when, and with which arguments is read from the protocol.
+Actions of workers and of the network become calls; those of the world become faults that the harness
+arranges, or nothing at all where only the harness knows (a worker that stands still makes no calls). Nothing
+else lists actions: what can happen, when, and with which arguments is read from the protocol.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PERFORMANCES: dict[str, Performance] = {}
 
 
 def performs(action: str, **details: Any) -> Callable[[Performer], Performer]:
-    """The decorated function does `action` with an implementation; it takes the session and the action's parameters."""
+    """The decorated function does `action`; it takes the session and the action's parameters."""
 
     def add(function: Performer) -> Performer:
         PERFORMANCES[action] = Performance(function, **details)
@@ -67,13 +67,14 @@ def performs(action: str, **details: Any) -> Callable[[Performer], Performer]:
 
 
 def performance_of(protocol: Protocol, action: Action) -> Performance:
-    """How an action is done. MappingError when that is not written, or has other parameters than the action."""
+    """How an action is done. MappingError when that is not written, or takes other parameters."""
     parameters = [name for name, _ in action.parameters]
     signature = ", ".join(["session", *parameters])
     found = PERFORMANCES.get(action.name)
     if found is None:
         raise MappingError(
-            f"the action {action.name!r} of {protocol.name} is not mapped to implementations; write in {__name__}\n"
+            f"the action {action.name!r} of {protocol.name} is not mapped to implementations; "
+            f"write in {__name__}\n"
             f"    @performs({action.name!r})\n"
             f"    def {action.name}({signature}):\n"
             f'        """{action.doc}"""\n'
@@ -82,7 +83,8 @@ def performance_of(protocol: Protocol, action: Action) -> Performance:
     has = list(inspect.signature(found.function).parameters)[1:]
     if has != parameters:
         raise MappingError(
-            f"the action {action.name!r} of {protocol.name} takes {parameters}, its mapping in {__name__} takes {has}; "
+            f"the action {action.name!r} of {protocol.name} takes {parameters}, "
+            f"its mapping in {__name__} takes {has}; "
             f"change it to def {action.name}({signature})"
         )
     return found

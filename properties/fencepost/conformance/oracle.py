@@ -1,21 +1,25 @@
-"""The model beside the implementation: what it allows next, what it would do, and what claims say of what was done.
+"""The model beside the implementation: what it would do, and what claims say of what was done.
 
 All answers are remembered, since runs come through the same states again and again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
+from fencepost.checker.subject import fingerprint
 from fencepost.model import HISTORY, ModelError, Protocol, Scope
-from fencepost.model.concrete import RunningState, code_of, raw, view
-from fencepost.model.language import Cut, Fault, Refused, reading
-from fencepost.model.protocol import Action, Fresh
+from fencepost.model.concrete import RunningState, Shape, shapes_of
+from fencepost.model.language import Cut, Refused, reading
+from fencepost.model.protocol import Action
 from fencepost.model.run import Rest, Runner, Transition
 from fencepost.properties import Claim
+
+Moves = Mapping[str, Mapping[tuple[int, ...], Transition]]
+"""What can be done from a state, by action and by the codes of its arguments."""
 
 _REMEMBERED = 200_000
 """How many answers are remembered before all are forgotten: some hundred megabytes at most."""
@@ -31,26 +35,25 @@ class ObservedRunner(Runner):
     def movable(self, state: RunningState, actors: tuple[str, ...]) -> bool:
         """No answer."""
         del state
-        raise CannotTellError(f"whether a move of {', '.join(actors)} was possible", instead="explore the model")
+        raise CannotTellError(
+            f"whether a move of {', '.join(actors)} was possible", instead="explore the model"
+        )
 
 
 class PinnedState(RunningState):
-    """A state in which an action writes, and what it writes to stored variables is what is really stored there.
+    """A state in which an action's writes to stored variables give what is really stored there.
 
     So an update of history, such as ``holder[s.lease_version] = s.owner``, speaks of what happened.
     """
 
-    def __init__(
-        self, protocol: Protocol, scope: Scope, rest: tuple[Any, ...], pinned: Mapping[str, Any]
-    ) -> None:
-        super().__init__(protocol, scope, rest, writable=True)
+    def __init__(self, shapes: Mapping[str, Shape], pinned: Mapping[str, Any]) -> None:
+        super().__init__(shapes, writable=True)
         self.__dict__["_pinned"] = pinned
 
     def __setattr__(self, name: str, value: Any) -> None:
-        variable = self._protocol.variables.get(name)
-        if variable is not None and not variable.index and name in self._pinned:
-            self.__dict__[name] = view(variable.domain, self._pinned[name])
-            return
+        shape = self._shapes.get(name)
+        if shape is not None and not shape.variable.index and name in self._pinned:
+            value = shape.seen(self._pinned[name])
         super().__setattr__(name, value)
 
 
@@ -61,57 +64,43 @@ class Oracle:
     protocol: Protocol
     scope: Scope
     runner: ObservedRunner = field(init=False)
-    _arguments: dict[str, dict[tuple[int, ...], tuple[Any, ...]]] = field(init=False, default_factory=dict)
-    _expected: dict[Any, Transition | str] = field(init=False, default_factory=dict)
-    _choices: dict[Any, list[tuple[int, ...]]] = field(init=False, default_factory=dict)
-    _truths: dict[Any, bool] = field(init=False, default_factory=dict)
+    _shapes: dict[str, Shape] = field(init=False)
+    _moves: dict[Rest, Moves] = field(init=False, default_factory=dict)
+    _truths: dict[Any, frozenset[str]] = field(init=False, default_factory=dict)
     _accepting: dict[str, Callable[..., None]] = field(init=False, default_factory=dict)
+    _fingerprint: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        """List the arguments of each action that the scope's switches allow."""
+        """Make the protocol ready to be run."""
         self.runner = ObservedRunner(self.protocol, self.scope)
-        for action, values in self.runner.choices():
-            codes = tuple(
-                code_of(d.sort if isinstance(d, Fresh) else d, v)
-                for (_, d), v in zip(action.parameters, values, strict=True)
-            )
-            self._arguments.setdefault(action.name, {})[codes] = values
+        self._shapes = shapes_of(self.protocol, self.scope)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the protocol does."""
+        self._fingerprint = self._fingerprint or fingerprint(self.protocol)
+        return self._fingerprint
 
     def actions(self) -> list[Action]:
-        """The actions that the scope allows."""
-        return [self.protocol.actions[name] for name in self._arguments]
+        """The actions that the scope's switches allow."""
+        found = {action.name: action for action, _ in self.runner.choices()}
+        return list(found.values())
 
-    def values(self, action: str, codes: tuple[int, ...]) -> tuple[Any, ...] | None:
-        """The arguments of an action that have these codes; None where the scope has no such."""
-        return self._arguments.get(action, {}).get(codes)
-
-    def expected(self, state: Rest, action: str, codes: tuple[int, ...]) -> Transition | str:
-        """What the model does: a transition, or "disabled" or "cut"."""
-        key = (state, action, codes)
-        found = self._expected.get(key)
-        if found is None:
-            values = self.values(action, codes)
-            found = (
-                "disabled"
-                if values is None
-                else self.runner.attempt(state, self.protocol.actions[action], values)
-            )
-            _forget(self._expected)
-            self._expected[key] = found
+    def reader(self, state: Rest) -> RunningState:
+        """A state, to be read."""
+        found = RunningState(self._shapes, writable=False)
+        found.load(state)
         return found
 
-    def choices(self, state: Rest, action: str) -> list[tuple[int, ...]]:
-        """The argument codes with which an action is possible here."""
-        key = (state, action)
-        found = self._choices.get(key)
+    def moves(self, state: Rest) -> Moves:
+        """What the model can do."""
+        found = self._moves.get(state)
         if found is None:
-            found = [
-                codes
-                for codes in self._arguments.get(action, {})
-                if isinstance(self.expected(state, action, codes), Transition)
-            ]
-            _forget(self._choices)
-            self._choices[key] = found
+            made: dict[str, dict[tuple[int, ...], Transition]] = {}
+            for transition in self.runner.transitions(state):
+                made.setdefault(transition.action.name, {})[transition.codes] = transition
+            _forget(self._moves)
+            found = self._moves[state] = made
         return found
 
     # -- what was really done, in the model's words
@@ -133,32 +122,38 @@ class Oracle:
         told: Mapping[str, Any],
         stored: Mapping[str, Any],
     ) -> Rest:
-        """The state after a step that ended in `outcome`: stored variables as they are, the others by the model's update.
+        """The state after a step that ended in `outcome`: what is stored as it is, the rest by the model.
 
-        `told` are the stored variables as the answer gives them, which is what a worker learns from. Raises Cut where
-        a number leaves the scope.
+        `told` are the stored variables as the answer gives them, which is what a worker learns from. Raises
+        Cut where a number leaves the scope.
         """
         if not called:
             return self.overlaid(expected.state, stored)
         action, values = expected.action, expected.arguments
         with reading(self.runner):
             if not action.is_operation:
-                asking = RunningState(self.protocol, self.scope, self.overlaid(state, told), writable=True)
+                asking = self._writable(self.overlaid(state, told))
                 action.function(asking, *values)
                 return self.overlaid(asking.at_rest(), stored)
-            deciding = PinnedState(self.protocol, self.scope, state, stored)
+            deciding = PinnedState(self._shapes, stored)
+            deciding.load(state)
             self._decided(deciding, action, values, accepted=outcome == "ok")
             after = self.overlaid(deciding.at_rest(), told)
             if action.answered is not None and self.protocol.answers is not None:
-                learning = RunningState(self.protocol, self.scope, after, writable=True)
+                learning = self._writable(after)
                 action.answered(learning, *values, self.protocol.answers[outcome])
                 after = learning.at_rest()
             return self.overlaid(after, stored)
 
+    def _writable(self, state: Rest) -> RunningState:
+        made = RunningState(self._shapes, writable=True)
+        made.load(state)
+        return made
+
     def _decided(
         self, running: RunningState, action: Action, values: tuple[Any, ...], *, accepted: bool
     ) -> None:
-        """Run the body of an operation as the implementation decided it, whatever the model would have decided."""
+        """Run the body of an operation as the implementation decided it, whatever the model says."""
         if accepted:
             self._accepting_body(action)(running, *values)
             return
@@ -178,9 +173,7 @@ class Oracle:
             if not isinstance(body, FunctionType):
                 raise ModelError(f"{action.name} is no plain function", instead="define it with def")
             names = {**body.__globals__, "refuse_unless": lambda condition, code: None}  # noqa: ARG005
-            found = FunctionType(
-                body.__code__, names, body.__name__, body.__defaults__, body.__closure__
-            )
+            found = FunctionType(body.__code__, names, body.__name__, body.__defaults__, body.__closure__)
             self._accepting[action.name] = found
         return found
 
@@ -192,17 +185,17 @@ class Oracle:
     # -- claims
 
     def holds(self, claim: Claim, before: Rest, made: Transition) -> bool:
-        """Whether a claim (or a witness) is true of a step or of the state after it."""
-        key: Any = (claim.name, made.state)
+        """Whether a claim (or a witness) is true of a step, or of the state after it."""
         if claim.over_steps:
-            key = (claim.name, before, made.action.name, made.outcome, made.state)
+            return self.runner.holds_step(claim.predicate, before, made)
+        return self.runner.holds(claim.predicate, made.state)
+
+    def true_of(self, claims: Sequence[Claim], before: Rest, made: Transition) -> frozenset[str]:
+        """The names of those claims that are true of a step and of the state after it."""
+        key = (id(claims), before, made.action.name, made.outcome, made.state)
         found = self._truths.get(key)
         if found is None:
-            found = (
-                self.runner.holds_step(claim.predicate, before, made)
-                if claim.over_steps
-                else self.runner.holds(claim.predicate, made.state)
-            )
+            found = frozenset(c.name for c in claims if self.holds(c, before, made))
             _forget(self._truths)
             self._truths[key] = found
         return found
@@ -225,4 +218,4 @@ def _forget(table: dict[Any, Any]) -> None:
         table.clear()
 
 
-__all__ = ["CannotTellError", "Cut", "Fault", "Oracle", "Rest", "Transition"]
+__all__ = ["Cut", "Moves", "Oracle", "Rest", "Transition"]

@@ -19,21 +19,23 @@ UNTELLABLE = "untellable"
 
 @dataclass(frozen=True, slots=True)
 class Conformance(Report):
-    """The report of `verify`. `declared` are the claims that the adapter declares not to hold, with its reasons."""
+    """The report of `verify`. `declared` are the claims declared not to hold, with the reasons."""
 
     declared: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
-        """0 if the results equal the declaration; 1 if something else is refuted; 3 if something is not known.
+        """0 if the results equal the declaration, 1 if something else is refuted, 3 if not known.
 
-        A claim about which no run of any implementation can say anything does not count. A claim that is declared not to
-        hold must be seen to break; until it is, the declaration is not known to be right.
+        A claim about which no run of any implementation can say anything does not count. A claim that is
+        declared not to hold must be seen to break; until it is, the declaration is not known to be right.
         """
         if any(f.claim.id not in self.declared for f in self.refuted):
             return EXIT_REFUTED
         known = {Verdict.REFUTED, Verdict.HELD}
-        if not self.findings or any(f.verdict not in known and UNTELLABLE not in f.details for f in self.findings):
+        if not self.findings or any(
+            f.verdict not in known and UNTELLABLE not in f.details for f in self.findings
+        ):
             return EXIT_UNDETERMINED
         unseen = {f.claim.id for f in self.findings} & set(self.declared) - {f.claim.id for f in self.refuted}
         return EXIT_UNDETERMINED if unseen else EXIT_OK
@@ -54,7 +56,7 @@ class Conformance(Report):
 def refutation(
     plan: Plan, claim_name: str, steps: Sequence[Step], *, unsteady: str
 ) -> tuple[Trace, dict[str, Any]]:
-    """The trace of a run that broke a claim, and what goes with it: the run itself, and both sides' answers."""
+    """The trace of a run that broke a claim, and with it the run itself and both sides' answers."""
     run = saved_run(plan, steps, claim_name)
     details: dict[str, Any] = {
         "run": run.as_json(),
@@ -105,9 +107,11 @@ def finding_lines(finding: Finding) -> list[str]:
 
 
 def answers_table(finding: Finding) -> list[str]:
-    """What the model answered and what the implementation answered, side by side; a star where they differ."""
+    """What the model and what the implementation answered, with a star where they differ."""
     rows = [("step", "call", "at ms", "model", "implementation")]
-    for number, (label, now_ms, expected, answered, shown) in enumerate(finding.details.get("answers", ()), 1):
+    for number, (label, now_ms, expected, answered, shown) in enumerate(
+        finding.details.get("answers", ()), 1
+    ):
         star = "" if expected == answered else " *"
         model, there = ("-", "-") if shown == "-" else (expected, shown)
         rows.append((str(number), label, str(now_ms), model, there + star))

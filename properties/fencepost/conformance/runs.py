@@ -1,7 +1,7 @@
 """Runs as data: to be made again, made shorter, saved and read.
 
-A run is the list of its moves and nothing else: no random numbers and no library's inner state. Whoever has the file and
-the adapter makes the same run again.
+A run is the list of its moves and nothing else: no random numbers and no library's inner state. Whoever has
+the file and the adapter makes the same run again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fencepost.checker.subject import fingerprint
 from fencepost.checker.traces import STORE, ReplayError
 from fencepost.conformance.compare import show_answer
 from fencepost.conformance.session import LEASE_MS, Move, Plan, Session, Step
@@ -117,7 +116,7 @@ def saved_run(plan: Plan, steps: Sequence[Step], name: str) -> SavedRun:
     return SavedRun(
         plan.adapter.name,
         protocol.name,
-        fingerprint(protocol),
+        plan.oracle.fingerprint,
         plan.oracle.scope,
         tuple(s.move for s in steps),
         tuple(s.label for s in steps),
@@ -126,13 +125,15 @@ def saved_run(plan: Plan, steps: Sequence[Step], name: str) -> SavedRun:
     )
 
 
-def run_from_json(data: Mapping[str, Any], origin: str) -> SavedRun:
+def run_from_json(data: Mapping[str, Any], origin: str = "these data") -> SavedRun:
     """A run from plain data. ReplayError when it is none."""
     try:
         if data["kind"] != KIND:
             raise ReplayError(f"{origin} is a {data['kind']}, not a {KIND}")
         if data["format"] != FORMAT:
-            raise ReplayError(f"{origin}: written by another version (format {data['format']}; this one reads {FORMAT})")
+            raise ReplayError(
+                f"{origin}: written by another version (format {data['format']}; this one reads {FORMAT})"
+            )
         scope = data["scope"]
         return SavedRun(
             data["adapter"],
@@ -199,10 +200,12 @@ def again(plan: Plan, moves: Sequence[Move], name: str) -> Again:
 
 
 def first_difference(first: Sequence[Step], second: Sequence[Step]) -> str:
-    """The first thing that the implementation did otherwise the second time, as a sentence; empty when nothing is."""
+    """What the implementation first did otherwise the second time, as a sentence; "" for nothing."""
     for number, (a, b) in enumerate(zip(first, second, strict=False), 1):
         if a.told != b.told:
-            return f"step {number}, {a.label}, was answered {show_answer(a.told)} and then {show_answer(b.told)}"
+            return (
+                f"step {number}, {a.label}, was answered {show_answer(a.told)} and then {show_answer(b.told)}"
+            )
         if a.record != b.record:
             return f"after step {number}, {a.label}, something else was stored the second time"
     if len(first) != len(second):

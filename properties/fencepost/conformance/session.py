@@ -1,9 +1,10 @@
 """One run of an implementation beside the model: moves go in, steps come out.
 
-Where the run stands is a state of the model whose stored variables are those that were *observed*; the others (who
-believes what, what is on its way) follow from calls and answers by the model's own updates. Each step is compared with
-what the model does from that very state, and the claims are asked about the step that was really made. So a run can go
-on after a difference: from where the implementation is, not from where it should be.
+Where the run stands is a state of the model whose stored variables are those that were *observed*; the others
+(who believes what, what is on its way) follow from calls and answers by the model's own updates. Each step is
+compared with what the model does from that very state, and the claims are asked about the step that was
+really made. So a run can go on after a difference: from where the implementation is, not from where it should
+be.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fencepost.conformance.adapter import (
     Worker,
 )
 from fencepost.conformance.mapping import Lease, Performance, performance_of
-from fencepost.conformance.oracle import Cut, Oracle, Rest, Transition
+from fencepost.conformance.oracle import Cut, Moves, Oracle, Rest, Transition
 from fencepost.conformance.vocabulary import (
     CannotEmbedError,
     Names,
@@ -56,8 +57,9 @@ LAST_MOMENT_MS = 1_000_000
 class Move:
     """What is done next: an action with the codes of its arguments, and the time that goes with it.
 
-    `wait_ms` passes before the action, but never so much that a live lease ends; when the action is that the lease runs
-    out, it is how long after the end the clock then stands. `lease_ms` is asked for when a lease is.
+    `wait_ms` passes before the action, but never so much that a live lease ends; when the action is that the
+    lease runs out, it is how long after the end the clock then stands. `lease_ms` is asked for when a lease
+    is.
     """
 
     action: str
@@ -68,10 +70,11 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What came of a move. `told` is the whole answer as it came; `transition` is None where the model has no such state.
+    """What came of a move.
 
-    `difference` is the first difference from the model, as a sentence; `broken` are the names of the claims that the
-    step breaks, and `witnessed` those of the witnesses that it reaches.
+    `told` is the whole answer as it came; `transition` is None where the model has no such state.
+    `difference` is the first difference from the model, as a sentence; `broken` are the names of the claims
+    that the step breaks, and `witnessed` those of the witnesses that it reaches.
     """
 
     move: Move
@@ -98,7 +101,7 @@ class _NoSuchStateError(Exception):
 
 @dataclass(slots=True)
 class Plan:
-    """What runs of one adapter have in common: the model as its oracle, and the claims and witnesses to ask about."""
+    """What the runs of one adapter have in common: the model, the claims and the witnesses."""
 
     adapter: Adapter
     oracle: Oracle
@@ -121,6 +124,13 @@ class Plan:
             if name in allowed and (how.needs is None or how.needs in offered)
         }
 
+    def judged(self, before: Rest, made: Transition) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the claims that a step breaks, and of the witnesses that it reaches."""
+        true = self.oracle.true_of(self.claims, before, made)
+        broken = tuple(c.name for c in self.claims if c.name not in true)
+        reached = self.oracle.true_of(self.witnesses, before, made)
+        return broken, tuple(w.name for w in self.witnesses if w.name in reached)
+
 
 @dataclass(slots=True)
 class Session:
@@ -138,25 +148,30 @@ class Session:
     _world: Any = field(init=False)
     _handles: dict[str, Worker] = field(default_factory=dict)
     _seen: Seen = field(init=False)
+    _moves: Moves = field(init=False)
 
     def __enter__(self) -> Self:
         oracle = self.plan.oracle
         self.names = Names(oracle.scope)
-        self.state = oracle.runner.initial()
+        self._stand(oracle.runner.initial())
         self._world = self.plan.adapter.fresh_world()
         try:
             for w in values_of(workers, oracle.scope):
                 if self.model.up[w]:
                     self.open(w, self.model.incarnation[w])
             self._seen = self._look()
-            start = oracle.overlaid(self.state, embedded(oracle.protocol, self.plan.observed, self._seen))
-            wrong = compare.stored_otherwise(oracle, self.plan.observed, start, self.state)
-            if wrong:
-                raise CannotEmbedError(f"{self.plan.adapter.name}: a fresh world is not as the model begins: {wrong}")
+            self._check_start()
         except BaseException:
             self.close()
             raise
         return self
+
+    def _check_start(self) -> None:
+        plan = self.plan
+        start = plan.oracle.overlaid(self.state, embedded(plan.oracle.protocol, plan.observed, self._seen))
+        wrong = compare.stored_otherwise(plan.oracle, plan.observed, start, self.state)
+        if wrong:
+            raise CannotEmbedError(f"{plan.adapter.name}: a fresh world is not as the model begins: {wrong}")
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -174,8 +189,7 @@ class Session:
     @property
     def model(self) -> RunningState:
         """The state in which the run stands, to be read."""
-        oracle = self.plan.oracle
-        return RunningState(oracle.protocol, oracle.scope, self.state, writable=False)
+        return self.plan.oracle.reader(self.state)
 
     def worker(self, w: Element) -> Worker:
         """The handle of a worker that runs."""
@@ -199,7 +213,7 @@ class Session:
         return self.names.commit_id(self.sender(c), c)
 
     def deliver(self, commit: Commit) -> Answer:
-        """A commit arrives, by the sender's handle or, when the sender is dead, by a connection that outlived it."""
+        """A commit arrives, by the sender's handle or, when it is dead, by a connection that outlived it."""
         model, sender = self.model, commit.owner
         for w in values_of(workers, self.plan.oracle.scope):
             if w.label == sender.worker and model.up[w] and model.incarnation[w] == sender.incarnation:
@@ -221,7 +235,7 @@ class Session:
 
     def choices(self, action: str) -> list[tuple[int, ...]]:
         """The argument codes with which an action is possible now."""
-        return [] if self.over else self.plan.oracle.choices(self.state, action)
+        return [] if self.over else list(self._moves.get(action, ()))
 
     def play(self, move: Move) -> Step | None:
         """Make a move; None when it is not possible now. What went wrong is in the step, and in `over`."""
@@ -231,21 +245,27 @@ class Session:
             step = self._wait(move)
         else:
             how = self.plan.performances.get(move.action)
-            expected = self.plan.oracle.expected(self.state, move.action, move.arguments)
-            if how is None or isinstance(expected, str):
+            expected = self._moves.get(move.action, {}).get(move.arguments)
+            if how is None or expected is None:
                 return None
             step = self._do(move, how, expected)
         self.steps.append(step)
         if step.transition is not None:
-            self.state = step.transition.state
+            self._stand(step.transition.state)
         return step
+
+    def _stand(self, state: Rest) -> None:
+        self.state = state
+        self._moves = self.plan.oracle.moves(state)
 
     def _wait(self, move: Move) -> Step:
         self._pass_time(move.wait_ms, runs_out=False)
         before, self._seen = self._seen, self._look()
         if self._seen.observation != before.observation:
             self.over = "time passed, no lease ended and nothing was called, and yet something else is stored"
-        return Step(move, WAIT, self.now_ms, "done", "done", None, self._seen.observation, difference=self.over)
+        return Step(
+            move, WAIT, self.now_ms, "done", "done", None, self._seen.observation, difference=self.over
+        )
 
     def _pass_time(self, wait_ms: int, *, runs_out: bool) -> None:
         ends_ms = self._seen.row.expires_at_ms
@@ -282,9 +302,7 @@ class Session:
         broken: tuple[str, ...] = ()
         witnessed: tuple[str, ...] = ()
         if transition is not None:
-            holds = self.plan.oracle.holds
-            broken = tuple(c.name for c in self.plan.claims if not holds(c, start, transition))
-            witnessed = tuple(w.name for w in self.plan.witnesses if holds(w, start, transition))
+            broken, witnessed = self.plan.judged(start, transition)
         return Step(
             move, label, self.now_ms, expected.outcome, answered, told, self._seen.observation, transition,
             f"{label}: {difference}" if difference else "", broken, witnessed,

@@ -1,45 +1,43 @@
 """`verify`: an implementation is run beside the model, and each claim gets its verdict, with grade O.
 
-First straight to each goal, then at random. A claim that breaks is REFUTED with the shortest run that was found, made
-twice before it is shown. One that never broke is HELD, if its witnesses were reached on the implementation itself.
+First straight to each goal, then at random. A claim that breaks is REFUTED with the shortest run that was
+found, made twice before it is shown. One that never broke is HELD, if its witnesses were reached on the
+implementation itself.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fencepost.checker.subject import Subject, UsageError, core_subject, fingerprint
+from fencepost.checker.subject import Subject, UsageError, core_subject
 from fencepost.checker.verdicts import Finding, Verdict
 from fencepost.conformance.adapter import Adapter
 from fencepost.conformance.goals import Goal, goals
-from fencepost.conformance.lockstep import Watch, machine, run_machine, runs_out
+from fencepost.conformance.lockstep import MOST_TRIES, Watch, machine, run_machine, runs_out
+from fencepost.conformance.mapping import Lease
 from fencepost.conformance.oracle import Oracle
 from fencepost.conformance.report import UNTELLABLE, Conformance, refutation
 from fencepost.conformance.runs import (
     LOCK_STEP,
     again,
-    breaks,
     first_difference,
     read_run,
     shortened,
     until_broken,
 )
-from fencepost.conformance.session import LAST_MOMENT_MS, WAIT, Move, Plan, Session, Step
-from fencepost.model import Scope
+from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, WAIT, Move, Plan, Session, Step
+from fencepost.model import Protocol, Scope
 from fencepost.model.core.state import STORE
 from fencepost.properties import Claim
 
-if TYPE_CHECKING:
-    import unittest
-
 Progress = Callable[[str], None]
 
-METHOD = "lock-step, grade O"
+GRADE = "lock-step, grade O"
 
 BATCH = 40
 """Random runs between two looks at what has broken so far."""
@@ -80,8 +78,8 @@ def prepare(
     scope: Scope | None = None,
     claims: Iterable[str] = (),
     subject: Subject | None = None,
-) -> Preparation:
-    """The model as the adapter's oracle, and which claims can be asked about. Raises MappingError and UsageError."""
+) -> tuple[Plan, Preparation]:
+    """The plan of an adapter's runs, and which claims they are about. Raises MappingError and UsageError."""
     about = subject if subject is not None else core_subject(adapter.model_variant)
     ids = list(claims)
     of_model = [i for i in ids if i not in (LOCK_STEP.id, LOCK_STEP.name)]
@@ -89,7 +87,9 @@ def prepare(
     known = {LOCK_STEP.id, *(c.id for c in about.claims.promises())}
     for declared in adapter.deviations:
         if declared not in known:
-            raise UsageError(f"{adapter.name} declares that it does not hold {declared!r}, which is no claim's id")
+            raise UsageError(
+                f"{adapter.name} declares that it does not hold {declared!r}, which is no claim's id"
+            )
     oracle = Oracle(about.protocol, scope or SCOPE)
     untellable = oracle.untellable(chosen)
     unseen = _reads_unseen(Plan(adapter, oracle), [c for c in chosen if c.name not in untellable])
@@ -97,7 +97,7 @@ def prepare(
     witnesses = {w.name: w for c in asked for w in about.claims.witnesses_of(c.id) if w.name in c.witnesses}
     plan = Plan(adapter, oracle, asked, tuple(witnesses.values()))
     compared = (LOCK_STEP,) if len(of_model) < len(ids) or not ids else ()
-    return Preparation(plan, (*compared, *chosen), untellable, unseen)
+    return plan, Preparation(plan, (*compared, *chosen), untellable, unseen)
 
 
 def _reads_unseen(plan: Plan, chosen: Sequence[Claim]) -> dict[str, str]:
@@ -106,13 +106,15 @@ def _reads_unseen(plan: Plan, chosen: Sequence[Claim]) -> dict[str, str]:
     hidden = {n for n, v in protocol.variables.items() if v.home == STORE and n not in plan.observed}
     if not hidden:
         return {}
-    from fencepost.model import terms as t  # noqa: PLC0415
-    from fencepost.model.ground import ground_model  # noqa: PLC0415
+    from fencepost.model import terms as t
+    from fencepost.model.ground import ground_model
 
     model = ground_model(protocol, plan.oracle.scope)
     found = {}
     for claim in chosen:
-        terms = model.step_claim(claim.predicate) if claim.over_steps else (model.state_claim(claim.predicate),)
+        terms = (
+            model.step_claim(claim.predicate) if claim.over_steps else (model.state_claim(claim.predicate),)
+        )
         read = {str(v.payload).split("[")[0].split(".")[0] for v in t.variables_of(terms)} & hidden
         if read:
             found[claim.name] = f"it reads {', '.join(sorted(read))}, which {plan.adapter.name} does not show"
@@ -173,21 +175,30 @@ class Search:
                 self.broken[name] = found
 
     def to_goals(self, chosen: Sequence[Goal]) -> None:
-        """Straight to each goal: at once, and then each move in the last millisecond in which the lease is live."""
-        plan = self.prepared.plan
-        for wait_ms in (0, LAST_MOMENT_MS):
+        """Straight to each goal: at once, and again with each move in the last millisecond of a lease.
+
+        The first time renewals ask for less than what is left.
+        """
+        for wait_ms, renewal_ms in ((0, 1), (LAST_MOMENT_MS, LEASE_MS)):
             for number, goal in enumerate(chosen, 1):
                 if self.expired():
                     return
                 if self.on_progress is not None:
                     self.on_progress(f"goal {number} of {len(chosen)}: {goal.name}")
-                with Session(plan) as session:
-                    for action, arguments in goal.steps:
-                        step = session.play(Move(action, arguments, 0 if runs_out(plan, action) else wait_ms))
-                        if step is not None:
-                            self.tally.step(step)
-                    self.tally.end(session)
-                    self.note(session.steps, self.prepared.wanted | self.prepared.declared)
+                self._to_goal(goal, wait_ms, renewal_ms)
+
+    def _to_goal(self, goal: Goal, wait_ms: int, renewal_ms: int) -> None:
+        performances = self.prepared.plan.performances
+        with Session(self.prepared.plan) as session:
+            for action, arguments in goal.steps:
+                lease = performances[action].lease
+                waits_ms = 0 if lease is Lease.RUNS_OUT else wait_ms
+                lease_ms = renewal_ms if lease is Lease.EXTENDS else LEASE_MS
+                step = session.play(Move(action, arguments, waits_ms, lease_ms))
+                if step is not None:
+                    self.tally.step(step)
+            self.tally.end(session)
+            self.note(session.steps, self.prepared.wanted | self.prepared.declared)
 
     def at_random(self, chosen: Sequence[Goal], *, examples: int, steps: int, seed: int) -> None:
         """Random runs, in batches; what has broken already is no reason to end a run any more."""
@@ -198,8 +209,14 @@ class Search:
 
         plan, left, batch = self.prepared.plan, examples, 0
         while left > 0 and not self.expired():
-            watch = Watch(self.prepared.wanted - set(self.broken), self.tally.step, end, self.expired)
-            made = machine(plan, chosen, watch)
+            watch = Watch(
+                self.prepared.wanted - set(self.broken),
+                self.tally.step,
+                end,
+                self.expired,
+                most_tries=MOST_TRIES,
+            )
+            made = machine(plan, lambda: chosen, watch)
             run_machine(made, examples=min(left, BATCH), steps=steps, seed=seed * 1_000_003 + batch)
             if watch.broken is not None:
                 self.note(watch.broken.steps, watch.broken.names)
@@ -209,20 +226,38 @@ class Search:
                 self.on_progress(f"{tally.runs} runs, {tally.steps} steps, {len(self.broken)} claims broken")
 
 
-_GOALS: dict[Any, tuple[Goal, ...]] = {}
+_GOALS: dict[Any, tuple[Protocol, tuple[Goal, ...]]] = {}
+"""The protocol stands beside its goals so that nothing else gets its identity."""
 
 
 def goals_of(plan: Plan) -> tuple[Goal, ...]:
     """The goals of what the implementation offers, in the model's smallest scope; found once in a process."""
     protocol = plan.oracle.protocol
-    missing = sorted(set(protocol.actions) - set(plan.performances))
     scope = protocol.scopes.get("small", plan.oracle.scope)
     scope = scope.but(switches=scope.switches & plan.oracle.scope.switches)
-    key = (id(protocol), scope.switches, tuple(missing), tuple(c.name for c in (*plan.claims, *plan.witnesses)))
+    key = (
+        id(protocol),
+        scope.switches,
+        tuple(plan.performances),
+        tuple(c.name for c in (*plan.claims, *plan.witnesses)),
+    )
     if key not in _GOALS:
-        offered = protocol.variant(protocol.name, without=missing) if missing else protocol
-        _GOALS[key] = goals(offered, scope, plan.claims, plan.witnesses)
-    return _GOALS[key]
+        found = goals(
+            protocol, scope, offered=plan.performances, claims=plan.claims, witnesses=plan.witnesses
+        )
+        both = {goal.steps: goal for goal in (*_by_time(plan, found), *found)}
+        _GOALS[key] = protocol, tuple(sorted(both.values(), key=lambda goal: len(goal.steps)))
+    return _GOALS[key][1]
+
+
+def _by_time(plan: Plan, found: Iterable[Goal]) -> Iterator[Goal]:
+    """The same ways with leases that run out instead of being given back: there clocks matter."""
+    leases = {name: how.lease for name, how in plan.performances.items()}
+    runs_out = next((name for name, lease in leases.items() if lease is Lease.RUNS_OUT), None)
+    for goal in found:
+        if runs_out is not None and any(leases[action] is Lease.ENDS for action, _ in goal.steps[:-1]):
+            steps = tuple((runs_out, ()) if leases[a] is Lease.ENDS else (a, v) for a, v in goal.steps)
+            yield Goal(f"{goal.name}, in time", steps)
 
 
 def verify(
@@ -237,15 +272,16 @@ def verify(
     subject: Subject | None = None,
     on_progress: Progress | None = None,
 ) -> Conformance:
-    """Run an implementation beside the model. `examples` random runs of up to `steps` moves follow two to each goal.
+    """Run an implementation beside the model, and give a verdict on each claim.
 
-    The same `seed` gives the same runs. With `budget_s` no run goes on longer than that; claims are then held for as
-    many runs as there were. `claims` are ids or names, none means all. `subject` takes the place of the built-in model
-    and claims. Raises MappingError when the model has something that is not mapped to implementations, UsageError for a
-    claim that does not exist.
+    `examples` random runs of up to `steps` moves follow two runs to each goal. The same `seed` gives the same
+    runs. With `budget_s` no run goes on longer than that; claims are then held for as many runs as there
+    were. `claims` are ids or names, none means all. `subject` takes the place of the built-in model and
+    claims. Raises MappingError when the model has something that is not mapped to implementations, UsageError
+    for a claim that does not exist.
     """
     started = time.perf_counter()
-    prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
+    _, prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
     search = Search(prepared, None if budget_s is None else started + budget_s, on_progress)
     chosen = goals_of(prepared.plan)
     search.to_goals(chosen)
@@ -263,7 +299,7 @@ def _report(search: Search, started: float, figures: Mapping[str, Any]) -> Confo
         if claim.id in plan.adapter.deviations:
             details["declared"] = plan.adapter.deviations[claim.id]
         seconds = time.perf_counter() - started
-        findings.append(Finding(claim, verdict, METHOD, bound, why, trace, seconds, details))
+        findings.append(Finding(claim, verdict, GRADE, bound, why, trace, seconds, details))
     notes = [f"{n} runs ended early: {why}" for why, n in tally.cut_short.most_common(3)]
     if search.expired():
         notes.append("the search ended with its budget")
@@ -334,9 +370,9 @@ class Replayed:
 
 
 def replay_run(path: Path | str, adapter: Adapter) -> Replayed:
-    """Make a saved run again with an adapter, and say whether it still breaks what it broke. Raises ReplayError."""
+    """Make a saved run again, twice, and say whether it still breaks what it broke. Raises ReplayError."""
     run = read_run(path)
-    plan = prepare(adapter, scope=run.scope).plan
+    plan, _ = prepare(adapter, scope=run.scope)
     twice = again(plan, run.moves, run.breaks)
     protocol = plan.oracle.protocol
     changes = []
@@ -344,49 +380,9 @@ def replay_run(path: Path | str, adapter: Adapter) -> Replayed:
         changes.append(f"the run was made with {run.adapter}")
     if run.protocol != protocol.name:
         changes.append(f"its model was {run.protocol}, and now is {protocol.name}")
-    elif run.fingerprint != fingerprint(protocol):
+    elif run.fingerprint != plan.oracle.fingerprint:
         changes.append("the model has changed since")
     if len(twice.steps) < len(run.moves) and not twice.fails:
         changes.append(f"only {len(twice.steps)} of its {len(run.moves)} moves are possible now")
     difference = next((s.difference for s in twice.steps if s.difference), "")
     return Replayed(twice.fails, run.breaks, difference, twice.unsteady, "; ".join(changes), twice.steps)
-
-
-def lockstep_case(
-    adapter: Adapter,
-    *,
-    scope: Scope | None = None,
-    examples: int = 50,
-    steps: int = 25,
-    claims: Iterable[str] = (),
-    subject: Subject | None = None,
-) -> type[unittest.TestCase]:
-    """A test case for pytest or unittest that fails, with the run, on the first thing that an implementation breaks.
-
-    Hypothesis makes the run smaller; `verify` gives verdicts and counts, this does not. The runs are the same each time.
-    """
-    from hypothesis import HealthCheck, settings  # noqa: PLC0415
-
-    prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
-    watch = Watch(prepared.wanted, message=_failure)
-    case: Any = machine(prepared.plan, goals_of(prepared.plan), watch).TestCase
-    case.settings = settings(
-        max_examples=examples,
-        stateful_step_count=steps,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        print_blob=False,
-        suppress_health_check=list(HealthCheck),
-    )
-    case.__name__ = case.__qualname__ = f"LockStep_{adapter.name.replace('-', '_')}"
-    return case  # type: ignore[no-any-return]
-
-
-def _failure(plan: Plan, steps: Sequence[Step], names: Sequence[str]) -> str:
-    """The message of a failing test."""
-    sentences = {c.name: f"{c.id} {c.name}: {c.sentence}" for c in (LOCK_STEP, *plan.claims)}
-    lines = [f"{plan.adapter.name} breaks", *(f"  {sentences[name]}" for name in names), "after"]
-    lines += [f"  {n}  {s.label} -> {s.answered}" for n, s in enumerate(steps, 1)]
-    lines += [s.difference for s in steps if s.difference and names[0] in breaks(s)][:1]
-    return "\n".join(lines)

@@ -1,8 +1,8 @@
 """From an implementation's words to the model's: what is observed, as the stored variables of a model state.
 
-One line per stored variable says where in an observation it is. A variable of the protocol that is not listed is an
-error that says what to write; one that the implementation does not show is *not observed*, and claims that read it are
-not exercised.
+One line per stored variable says where in an observation it is. A variable of the protocol that is not listed
+is an error that says what to write; one that the implementation does not show is *not observed*, and claims
+that read it are not exercised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fencepost.model.domains import Element
 
 
 class MappingError(FencepostError):
-    """The protocol has something that is not mapped to implementations yet; the message says what to write."""
+    """The protocol has something that is not mapped to implementations; the message says what to write."""
 
 
 class CannotEmbedError(FencepostError):
@@ -67,7 +67,7 @@ class Seen:
         return self.observation.row
 
     def told(self, row: Row | None, entry: Entry | None, asked_for: str | None) -> Seen:
-        """The same, as an answer tells it: its row, and whether the commit that was asked for is in the log."""
+        """The same as an answer tells it: its row, and whether the commit asked for is in the log."""
         log = self.observation.log
         if log is not None and asked_for is not None:
             log = tuple(e for e in log if e.commit_id != asked_for) + (() if entry is None else (entry,))
@@ -106,8 +106,9 @@ def stored_variables(protocol: Protocol) -> list[str]:
     for name in found:
         if name not in STORED:
             raise MappingError(
-                f"{protocol.name} stores {name!r}, which no observation is mapped to; add to `Observation` what it is "
-                f"read from, and to STORED in {__name__} a line {name!r}: (lambda seen: …, Capability.… or None)"
+                f"{protocol.name} stores {name!r}, which no observation is mapped to; add to `Observation` "
+                f"what it is read from, and to STORED in {__name__} a line\n"
+                f"    {name!r}: (lambda seen: …, Capability.… or None)"
             )
     return found
 

@@ -1,6 +1,7 @@
 """What a claim is: a plain predicate over states or steps, with an identity, a kind and its witnesses.
 
-A claim is written once. Searching, proving, sampling and checking an implementation all use the same function.
+A claim is written once. Searching, proving, sampling and checking an implementation all use the same
+function.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class ClaimError(FencepostError):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim: its id (S1, or the name of a user's own), its name in full words, kind, predicate and sentence."""
+    """One claim: its id (S1, or a name of a user's own), name in full words, kind, predicate, sentence."""
 
     id: str
     name: str
@@ -80,7 +81,7 @@ class Claims:
         return self._decorator(Kind.SOMETIMES, claim_id, details, (1, 2, 3))
 
     def supporting(self, **details: Any) -> Callable[[Predicate], Predicate]:
-        """The decorated predicate over one state is an invariant that proofs of the claims in `supports` use."""
+        """The decorated predicate over one state is an invariant for proofs of the claims in `supports`."""
         return self._decorator(Kind.SUPPORTING, "", details, (1,))
 
     def _decorator(
@@ -128,7 +129,9 @@ class Claims:
         names = dict.fromkeys(w for c in self.ids().get(claim_id, ()) for w in c.witnesses)
         missing = [n for n in names if n not in self.claims or self.claims[n].kind is not Kind.SOMETIMES]
         if missing:
-            raise ClaimError(f"claim {claim_id} names the witness {missing[0]!r}, which no `sometimes` declares")
+            raise ClaimError(
+                f"claim {claim_id} names the witness {missing[0]!r}, which no `sometimes` declares"
+            )
         return [self.claims[n] for n in names]
 
     def joined(self, others: Iterable[Claim], name: str = "") -> Claims:

@@ -1,7 +1,7 @@
-"""What the core promises: S1–S5, S7, S25, S27 and L3, each with a witness that its premise was really exercised.
+"""What the core promises: S1–S5, S7, S25, S27 and L3, each with a witness of its premise.
 
-Predicates say what must hold, never how the model brings it about. `supporting.py` has the invariants that their
-proofs need.
+Predicates say what must hold, never how the model brings it about. `supporting.py` has the invariants that
+their proofs need.
 """
 
 from __future__ import annotations
@@ -35,13 +35,19 @@ def entry_was(before: State, after: State, fits: object) -> object:
     return entered.present and before.request[entered].present and fits(before.request[entered].value)  # type: ignore[operator]
 
 
-@CORE.each_step("S1", section="§4", witnesses=("a_stale_commit_is_refused", "a_commit_is_accepted_after_takeover"))
+@CORE.each_step(
+    "S1", section="§4", witnesses=("a_stale_commit_is_refused", "a_commit_is_accepted_after_takeover")
+)
 def stale_worker_never_overrides(before: State, after: State) -> object:
     """An accepted commit was made by the owner of the current lease version."""
-    return implies(accepted(before, after), lambda: entry_was(before, after, lambda sent: sent.by == before.owner))
+    return implies(
+        accepted(before, after), lambda: entry_was(before, after, lambda sent: sent.by == before.owner)
+    )
 
 
-@CORE.each_step("S2", section="§4", witnesses=("a_stale_commit_is_refused", "a_commit_on_a_stale_state_is_refused"))
+@CORE.each_step(
+    "S2", section="§4", witnesses=("a_stale_commit_is_refused", "a_commit_on_a_stale_state_is_refused")
+)
 def commit_matches_both_versions(before: State, after: State) -> object:
     """An accepted commit expected exactly the lease version and the state version that stood."""
     return implies(
@@ -67,11 +73,13 @@ def no_version_held_by_two(s: State) -> object:
     """A lease version that a worker takes for its own was acquired by that worker in that incarnation."""
     return every(
         workers,
-        lambda w: not s.believes[w].present
-        or (
-            s.holder[s.believes[w].lease].present
-            and s.holder[s.believes[w].lease].worker == w
-            and s.holder[s.believes[w].lease].incarnation == s.incarnation[w]
+        lambda w: (
+            not s.believes[w].present
+            or (
+                s.holder[s.believes[w].lease].present
+                and s.holder[s.believes[w].lease].worker == w
+                and s.holder[s.believes[w].lease].incarnation == s.incarnation[w]
+            )
         ),
     )
 
@@ -86,7 +94,11 @@ def state_version_counts_commits(before: State, after: State, step: Step) -> obj
     return after.state_version == before.state_version
 
 
-@CORE.each_step("S5", section="§3", witnesses=("a_lease_is_taken_over", "acquiring_a_live_lease_is_refused"))
+@CORE.each_step(
+    "S5",
+    section="§3",
+    witnesses=("a_lease_is_taken_over", "a_lease_expires", "acquiring_a_live_lease_is_refused"),
+)
 def takeover_only_after_expiry(before: State, after: State) -> object:
     """A lease begins only with an acquire, and an acquire is accepted only when the former lease is over."""
     acquired = after.lease_version != before.lease_version or after.owner != before.owner
@@ -101,9 +113,11 @@ def only_expiry_or_the_owner_ends_a_lease(before: State, after: State, step: Ste
         return True
     return some(
         workers,
-        lambda w: before.believes[w].present
-        and before.believes[w].lease == before.lease_version
-        and not after.believes[w].present,
+        lambda w: (
+            before.believes[w].present
+            and before.believes[w].lease == before.lease_version
+            and not after.believes[w].present
+        ),
     )
 
 
@@ -132,7 +146,9 @@ def log_has_no_gap(s: State) -> object:
 @CORE.always("S7", section="§4", witnesses=("a_logged_commit_arrives_again",))
 def log_has_each_commit_once(s: State) -> object:
     """No commit stands in the event log twice."""
-    return every(state_versions, state_versions, lambda v, u: v == u or not s.log[v].present or s.log[v] != s.log[u])
+    return every(
+        state_versions, state_versions, lambda v, u: v == u or not s.log[v].present or s.log[v] != s.log[u]
+    )
 
 
 @CORE.each_step("S7", section="§4")
@@ -150,10 +166,14 @@ def what_was_answered_ok_is_in_the_log(s: State) -> object:
 @CORE.always("S7", section="§2", witnesses=("a_stale_commit_is_refused",))
 def what_was_refused_is_not_in_the_log(s: State) -> object:
     """A commit that was answered with a definite refusal is not in the event log."""
-    return every(commits, lambda c: s.answer[c] == Answer.none or s.answer[c] == Answer.ok or not in_log(s, c))
+    return every(
+        commits, lambda c: s.answer[c] == Answer.none or s.answer[c] == Answer.ok or not in_log(s, c)
+    )
 
 
-@CORE.each_step("S25", section="§2", witnesses=("a_stale_commit_is_refused", "acquiring_a_live_lease_is_refused"))
+@CORE.each_step(
+    "S25", section="§2", witnesses=("a_stale_commit_is_refused", "acquiring_a_live_lease_is_refused")
+)
 def refused_changes_nothing(before: State, after: State, step: Step) -> object:
     """A call that is refused leaves the row and the event log as they were."""
     return not step.refused or (
@@ -208,7 +228,7 @@ def a_commit_after_the_end_is_refused(before: State, after: State, step: Step) -
 @CORE.sometimes()
 def a_commit_is_accepted_after_takeover(before: State, after: State) -> object:
     """A commit is accepted under the second or a later lease version."""
-    return accepted(before, after) and before.lease_version >= 2  # noqa: PLR2004
+    return accepted(before, after) and before.lease_version >= 2
 
 
 @CORE.sometimes()
@@ -221,6 +241,12 @@ def a_lease_is_taken_over(before: State, after: State) -> object:
 def a_lease_is_released(before: State, after: State, step: Step) -> object:
     """A worker ends its live lease itself."""
     return step.action == "release" and step.outcome == "ok" and before.live and not after.live
+
+
+@CORE.sometimes()
+def a_lease_expires(before: State, after: State, step: Step) -> object:
+    """The time of a live lease ends while its owner takes it for its own."""
+    return step.action == "expire" and before.live and not after.live
 
 
 @CORE.sometimes()
@@ -238,13 +264,17 @@ def acquiring_a_live_lease_is_refused(before: State, after: State, step: Step) -
 @CORE.sometimes()
 def a_second_commit_is_logged(s: State) -> object:
     """The event log has two entries."""
-    return s.state_version >= 2  # noqa: PLR2004
+    return s.state_version >= 2
 
 
 @CORE.sometimes()
 def a_logged_commit_arrives_again(before: State, after: State, step: Step) -> object:
     """A copy of an accepted commit arrives, is answered ok and changes nothing."""
-    return step.action == "decide_commit" and step.outcome == "ok" and after.state_version == before.state_version
+    return (
+        step.action == "decide_commit"
+        and step.outcome == "ok"
+        and after.state_version == before.state_version
+    )
 
 
 @CORE.sometimes()

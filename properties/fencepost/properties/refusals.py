@@ -1,7 +1,7 @@
-"""The one registry of answers that refuse (§2): what each code means, which comes first, and what the caller does next.
+"""The one registry of refusals (§2): what each code means, which comes first, what the caller does next.
 
-A *definite* refusal says that this call changed nothing. `unknown` is no refusal but the lack of an answer; it is
-listed because a caller has to handle it like one.
+A *definite* refusal says that this call changed nothing. `unknown` is no refusal but the lack of an answer;
+it is listed because a caller has to handle it like one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One code: what it says, whether it is definite, whether the same call may succeed later, and the sequel."""
+    """One code: what it says, whether it is definite and may succeed later, and the sequel."""
 
     code: str
     meaning: str

@@ -1,4 +1,4 @@
-"""Invariants that the proofs of the core's claims need. They are true, and checked like claims, but promise nothing."""
+"""Invariants that the proofs of the core's claims need: true, and checked like claims, but no promises."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ def believed_leases_were_acquired(s: State) -> object:
     """A lease that a worker takes for its own has been acquired, and its state version has been reached."""
     return every(
         workers,
-        lambda w: not s.believes[w].present
-        or (s.believes[w].lease >= 1 and s.believes[w].lease <= s.lease_version),
+        lambda w: (
+            not s.believes[w].present or (s.believes[w].lease >= 1 and s.believes[w].lease <= s.lease_version)
+        ),
     )
 
 
@@ -54,11 +55,13 @@ def requests_name_a_past_holder(s: State) -> object:
     """A commit on its way was sent by who acquired the lease version that it names."""
     return every(
         commits,
-        lambda c: not s.request[c].present
-        or (
-            s.request[c].lease >= 1
-            and s.request[c].lease <= s.lease_version
-            and s.holder[s.request[c].lease] == s.request[c].by
+        lambda c: (
+            not s.request[c].present
+            or (
+                s.request[c].lease >= 1
+                and s.request[c].lease <= s.lease_version
+                and s.holder[s.request[c].lease] == s.request[c].by
+            )
         ),
     )
 
@@ -74,7 +77,9 @@ def what_moves_was_sent(s: State) -> object:
     """Only commits that were sent are on their way, waited for, or answered."""
     return every(
         commits,
-        lambda c: s.request[c].present or (not s.in_flight[c] and not s.awaited[c] and s.answer[c] == Answer.none),
+        lambda c: (
+            s.request[c].present or (not s.in_flight[c] and not s.awaited[c] and s.answer[c] == Answer.none)
+        ),
     )
 
 
@@ -83,5 +88,7 @@ def logged_commits_were_sent(s: State) -> object:
     """Only commits that were sent are in the event log, each above the state that it expected."""
     return every(
         state_versions,
-        lambda v: not s.log[v].present or (s.request[s.log[v]].present and s.request[s.log[v]].state + 1 == v),
+        lambda v: (
+            not s.log[v].present or (s.request[s.log[v]].present and s.request[s.log[v]].state + 1 == v)
+        ),
     )

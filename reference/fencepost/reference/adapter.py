@@ -1,7 +1,7 @@
-"""The adapter of the SQLite store: what the conformance checks see of it. And stores that are broken on purpose.
+"""The adapter of the SQLite store for the conformance checks, and stores that are broken on purpose.
 
-The only module of the reference that knows the conformance checks. A broken store is the store with one SQL statement
-replaced and nothing else, so that whatever is found wrong with it is wrong in that statement.
+The only module of the reference that knows the conformance checks. A broken store is the store with one SQL
+statement replaced and nothing else, so that whatever is found wrong with it is wrong in that statement.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ INSTANCE = "order-1"
 """The one instance of each world."""
 
 RAM_DISK = Path("/dev/shm")  # noqa: S108  # a directory of the system, in which a directory of our own is made
-"""Files there cost no wait for a disk. Locking is that of files all the same, which a memory database's is not."""
+"""Files there cost no wait for a disk. Locking is that of files all the same, which a memory database's is
+not.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +104,11 @@ class SqliteAdapter:
     capabilities: frozenset[a.Capability] = a.EVERYTHING
 
     def fresh_world(self) -> World:
-        """A new file, made by the store itself, with one instance."""
+        """A new file with one instance, copied from one that the store made."""
         where = RAM_DISK if RAM_DISK.is_dir() and os.access(RAM_DISK, os.W_OK) else None
         directory = Path(tempfile.mkdtemp(prefix="fencepost-", dir=where))
         path = directory / "store.db"
-        with open_store(path, clock_ms=lambda: 0, synchronous="OFF") as store:
-            created = store.create(INSTANCE)
-        if not isinstance(created, Ok):
-            raise StoreError(f"fresh_world: the instance was not created: {created}")
+        path.write_bytes(_fresh_file(self.statements))
         return World(directory, path, Observer(path))
 
     def open_worker(
@@ -118,7 +118,7 @@ class SqliteAdapter:
         store = open_store(
             world.path,
             clock_ms=surroundings.clock_ms,
-            synchronous="OFF",  # no power cut is tried here; the death of a process loses nothing all the same
+            synchronous="OFF",  # no power cut is tried; the death of a process loses nothing all the same
             statements=self.statements,
             connection_class=surroundings.watched(sqlite3.Connection),
         )
@@ -139,8 +139,20 @@ class SqliteAdapter:
 
 
 def make_sqlite(statements: Statements | None = None, **details: Any) -> SqliteAdapter:
-    """The adapter of the SQLite store; `statements` replaces its SQL, `details` other fields of the adapter."""
+    """The adapter of the SQLite store; `statements` replaces its SQL, `details` its other fields."""
     return SqliteAdapter(statements=STATEMENTS if statements is None else statements, **details)
+
+
+@cache
+def _fresh_file(statements: Statements) -> bytes:
+    """The file of a new store with one instance, as the store itself makes it."""
+    with tempfile.TemporaryDirectory(prefix="fencepost-") as directory:
+        path = Path(directory, "store.db")
+        with open_store(path, clock_ms=lambda: 0, synchronous="OFF", statements=statements) as store:
+            created = store.create(INSTANCE)
+        if not isinstance(created, Ok):
+            raise StoreError(f"fresh_world: the instance was not created: {created}")
+        return path.read_bytes()  # closed, and so all in one file
 
 
 def _called(call: Callable[[], Answer[Any]], accepted: Callable[[Any], a.Ok]) -> a.Answer:
@@ -180,45 +192,81 @@ def _entry(entry: Entry) -> a.Entry:
 
 def without_guards(statement: str, *codes: str) -> str:
     """The statement without the guards of these refusals."""
-    lines = [line for line in statement.splitlines() if not line.endswith(tuple(f"-- refuse: {c}" for c in codes))]
+    lines = [
+        line for line in statement.splitlines() if not line.endswith(tuple(f"-- refuse: {c}" for c in codes))
+    ]
     if len(lines) != len(statement.splitlines()) - len(codes):
         raise StoreError(f"the statement has not exactly one guard for each of {', '.join(codes)}")
     return "\n".join(lines)
 
 
-_OTHER_GUARDS = ("stale-lease-version", "not-the-owner", "lease-expired")
+_GATES = ("stale-lease-version", "not-the-owner", "lease-expired")
+"""What a commit that trusts something else than the lease leaves out."""
+
+_FIND_NOTHING = f"{sql.FIND_COMMIT.rstrip()} and false\n"
 
 BROKEN: Mapping[str, Statements] = {
     "late-commit-by-id": replace(
-        STATEMENTS,
-        commit=without_guards(sql.COMMIT_STATE, *_OTHER_GUARDS, "finished", "stale-state-version"),
-    ),
-    "state-version-only-guard": replace(
-        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_OTHER_GUARDS)
+        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_GATES, "finished", "stale-state-version")
     ),
     "status-only-guard": replace(
-        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_OTHER_GUARDS, "stale-state-version")
+        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_GATES, "stale-state-version")
     ),
+    "state-version-only-guard": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_GATES)),
     "lease-version-not-raised": replace(
         STATEMENTS,
-        acquire=re.sub(
-            r"lease_version = lease_version \+ 1", "lease_version = max(lease_version, 1)", sql.ACQUIRE
+        acquire=sql.ACQUIRE.replace(
+            "lease_version = lease_version + 1", "lease_version = max(lease_version, 1)"
         ),
         commit=without_guards(sql.COMMIT_STATE, "not-the-owner"),
     ),
+    "no-state-version-check": replace(
+        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "stale-state-version")
+    ),
+    "takeover-from-a-live-owner": replace(STATEMENTS, acquire=without_guards(sql.ACQUIRE, "lease-live")),
+    "renewal-revives": replace(STATEMENTS, renew=without_guards(sql.RENEW, "lease-expired")),
+    "release-by-anyone": replace(
+        STATEMENTS, release=without_guards(sql.RELEASE, "stale-lease-version", "not-the-owner")
+    ),
+    "no-commit-id": replace(STATEMENTS, find_commit=_FIND_NOTHING),
+    "commits-after-the-end": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "finished")),
     "commits-after-expiry": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "lease-expired")),
-    # Stores that lie. The first says ok and writes nothing, the second writes and says that it refused.
+    "owner-not-compared": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "not-the-owner")),
+}
+"""Each store under the name of the variant of the model that it is like."""
+
+LYING: Mapping[str, Statements] = {
+    # Says ok, and gives an entry, and writes nothing.
     "ok-but-not-committed": replace(
         STATEMENTS,
-        commit=re.sub(
-            r"set state_version = state_version \+ 1 .*\n", "set state_version = state_version\n", sql.COMMIT_STATE
+        commit=sql.COMMIT_STATE.replace(
+            "state_version = state_version + 1", "state_version = state_version"
         ).replace("iif(:finishes, 'succeeded', status)", "iif(:finishes, status, status)"),
         append=re.sub(
-            r"(?s)insert into .*values \((.*)\)(  -- effect: .*?)\nreturning .*", r"select \1", sql.APPEND
+            r"insert into .*?\nvalues \((.*)\)  -- effect.*", r"select \1", sql.APPEND, flags=re.DOTALL
         ),
     ),
-    "refused-but-committed": replace(
-        STATEMENTS, commit=re.sub(r"(?s)returning .*", "", sql.COMMIT_STATE)
+    # Raises the state version and says that it refused, since an update that returns nothing looks undone.
+    "refused-but-committed": replace(STATEMENTS, commit=sql.COMMIT_STATE.partition("returning")[0]),
+    # Tells of a lease version that is not the one it gave.
+    "tells-of-another-version": replace(
+        STATEMENTS,
+        acquire=sql.ACQUIRE.replace(
+            "owner_incarnation, lease_version,", "owner_incarnation, lease_version + 1,"
+        ),
+    ),
+    # Reads a row as it was before the last commit.
+    "reads-an-old-row": replace(
+        STATEMENTS, read=sql.READ.replace("state_version, status", "max(state_version - 1, 0), status")
+    ),
+    # Judges a commit one millisecond late: it is accepted at the very end of the lease.
+    "live-at-its-end": replace(
+        STATEMENTS, commit=sql.COMMIT_STATE.replace(":now_ms < expires_at_ms", ":now_ms <= expires_at_ms")
+    ),
+    # Counts a renewal from now, also when that shortens the lease.
+    "renewal-shortens": replace(
+        STATEMENTS,
+        renew=sql.RENEW.replace("max(expires_at_ms, :now_ms + :lease_ms)", ":now_ms + :lease_ms"),
     ),
 }
-"""Each store under the name of the model's variant that it is like, where there is one."""
+"""Stores whose answers are not what they do, or that are wrong in time, which no variant of the model is."""

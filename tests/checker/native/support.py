@@ -1,4 +1,4 @@
-"""Small models made by hand or by chance, and a search that is slow and plain, to compare the compiled one with.
+"""Small models made by hand or by chance, and a plain search to compare the compiled one with.
 
 The interpreter and the search below share no code with the package under test.
 """
@@ -6,7 +6,7 @@ The interpreter and the search below share no code with the package under test.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -46,19 +46,25 @@ def command(
     outcome: str = "done",
 ) -> GroundCommand:
     action = Action(name, lambda _: None, "world", (), None, None, None)
-    return GroundCommand(action, (), outcome, guard, dict(updates), tuple(fits), Command(action, (), (), outcome, {}))
+    return GroundCommand(
+        action, (), outcome, guard, dict(updates), tuple(fits), Command(action, (), (), outcome, {})
+    )
 
 
-def model_of(cells: Sequence[Cell], commands: Sequence[GroundCommand], initial: Codes | None = None) -> GroundModel:
+def model_of(
+    cells: Sequence[Cell], commands: Sequence[GroundCommand], initial: Codes | None = None
+) -> GroundModel:
     first = {c.name: c.low for c in cells} | (initial or {})
     scope = Scope("by hand", {}, {})
-    return GroundModel(Protocol("by hand"), scope, cast(Any, None), tuple(cells), first, tuple(commands))
+    return GroundModel(Protocol("by hand"), scope, cast("Any", None), tuple(cells), first, tuple(commands))
 
 
 def counter_model(high: int, step: int = 1, low: int = 0) -> GroundModel:
     """One cell that counts from `low` to `high`."""
     x = cell("x", low, high)
-    return model_of([x], [command("count", t.TRUE, {"x": plus(x.term, step)}, [(plus(x.term, step), low, high)])])
+    return model_of(
+        [x], [command("count", t.TRUE, {"x": plus(x.term, step)}, [(plus(x.term, step), low, high)])]
+    )
 
 
 def grid_model(sizes: Sequence[int], padding: Sequence[Cell] = ()) -> GroundModel:
@@ -129,6 +135,49 @@ def plain_step(model: GroundModel, number: int, codes: Codes) -> Codes | str | N
     return after
 
 
+class _PlainSearch:
+    def __init__(self, model: GroundModel, watched: list[tuple[str, Any, bool]]) -> None:
+        self.model = model
+        self.watched = watched
+        self.found = Plain(taken=[0] * len(model.commands))
+
+    def look(self, codes: Codes, depth: int, number: int | None) -> None:
+        for name, terms, wanted in self.watched:
+            if isinstance(terms, t.Term) == (number is None) and name not in self.found.hits:
+                term = terms if number is None else terms[number]
+                if bool(evaluate(term, codes)) == wanted:
+                    self.found.hits[name] = ("state" if number is None else "step", depth)
+
+    def enter(self, codes: Codes, depth: int) -> bool:
+        key = tuple(codes[c.name] for c in self.model.cells)
+        if key in self.found.depth_of:
+            return False
+        self.found.depth_of[key] = depth
+        self.look(codes, depth, None)
+        return True
+
+    def expand(self, codes: Codes) -> Iterator[Codes]:
+        """The new states one step on."""
+        found = self.found
+        moved = blocked = 0
+        for number in range(len(self.model.commands)):
+            after = plain_step(self.model, number, codes)
+            if after == "cut":
+                found.cuts[number] = found.cuts.get(number, 0) + 1
+            elif isinstance(after, str):
+                label = self.model.commands[number].label if after == "fault" else INTERNAL
+                found.faults.setdefault(label, found.levels)
+            elif after is not None:
+                moved += 1
+                found.taken[number] += 1
+                self.look(codes, found.levels, number)
+                if self.enter(after, found.levels):
+                    yield after
+            blocked += isinstance(after, str)
+        found.dead_ends += not moved and not blocked
+        found.boundary_ends += not moved and bool(blocked)
+
+
 def plain_search(
     model: GroundModel,
     *,
@@ -136,55 +185,18 @@ def plain_search(
     seeks: Sequence[Seek] = (),
     stop: str = "never",
 ) -> Plain:
-    found = Plain(taken=[0] * len(model.commands))
     watched: list[tuple[str, Any, bool]] = [
         (c.name, c.term if isinstance(c, StateClaim) else c.terms, False) for c in claims
     ]
     watched += [(s.name, s.terms, True) for s in seeks]
-
-    def look(codes: Codes, depth: int, number: int | None) -> None:
-        for name, terms, wanted in watched:
-            if isinstance(terms, t.Term) == (number is None) and name not in found.hits:
-                term = terms if number is None else terms[number]
-                if bool(evaluate(term, codes)) == wanted:
-                    found.hits[name] = ("state" if number is None else "step", depth)
-
-    def enter(codes: Codes, depth: int) -> bool:
-        key = tuple(codes[c.name] for c in model.cells)
-        if key in found.depth_of:
-            return False
-        found.depth_of[key] = depth
-        look(codes, depth, None)
-        return True
-
+    search = _PlainSearch(model, watched)
+    found = search.found
     level = [dict(model.initial)]
-    enter(level[0], 0)
+    search.enter(level[0], 0)
+    names = {c.name for c in claims}
     while level:
         found.levels += 1
-        following: list[Codes] = []
-        for codes in level:
-            moved = blocked = 0
-            for number in range(len(model.commands)):
-                after = plain_step(model, number, codes)
-                if after is None:
-                    continue
-                if isinstance(after, str):
-                    blocked += 1
-                    if after == "cut":
-                        found.cuts[number] = found.cuts.get(number, 0) + 1
-                    else:
-                        label = model.commands[number].label if after == "fault" else INTERNAL
-                        found.faults.setdefault(label, found.levels)
-                    continue
-                moved += 1
-                found.taken[number] += 1
-                look(codes, found.levels, number)
-                if enter(after, found.levels):
-                    following.append(after)
-            found.dead_ends += not moved and not blocked
-            found.boundary_ends += not moved and bool(blocked)
-        level = following
-        names = {c.name for c in claims}
+        level = [after for codes in level for after in search.expand(codes)]
         if stop == "first" and (names & found.hits.keys() or found.faults):
             break
         if stop == "all" and watched and len(found.hits) == len(watched):
@@ -193,6 +205,10 @@ def plain_search(
 
 
 # -- models by chance
+
+
+_SHALLOW = ["flag", "const"]
+_DEEP = ["flag", "eq", "le", "le", "not", "and", "or", "ite", "colour", "same"]
 
 
 class Chance:
@@ -229,7 +245,7 @@ class Chance:
 
     def truth(self, depth: int) -> t.Term:
         rng = self.rng
-        kind = rng.choice(["flag", "const"] if depth == 0 else ["flag", "eq", "le", "le", "not", "and", "or", "ite", "colour", "same"])  # fmt: skip
+        kind = rng.choice(_SHALLOW if depth == 0 else _DEEP)
         if kind == "flag" and self.flags:
             return rng.choice(self.flags).term
         if kind in ("flag", "const"):
@@ -268,19 +284,25 @@ def _random_model(rng: random.Random) -> tuple[GroundModel, list[StateClaim | St
     for i in range(rng.randint(2, 4)):
         low = rng.choice([0, 0, -3, -1, 2])
         cells.append(cell(f"n{i}", low, low + rng.randint(1, 6)))
-    cells += [flag(f"f{i}") for i in range(rng.randint(0, 2))] + [colour(f"c{i}") for i in range(rng.randint(0, 1))]
+    cells += [flag(f"f{i}") for i in range(rng.randint(0, 2))] + [
+        colour(f"c{i}") for i in range(rng.randint(0, 1))
+    ]
     for i in range(rng.choice([0, 0, 1, 3, 6])):  # rarely written, but they fill words
         bits = rng.randint(20, 61)
         low = rng.choice([0, -(1 << (bits - 1)), 7])
-        cells.insert(rng.randrange(len(cells) + 1), cell(f"wide{i}", low, low + (1 << bits) - rng.randint(1, 3)))
+        cells.insert(
+            rng.randrange(len(cells) + 1), cell(f"wide{i}", low, low + (1 << bits) - rng.randint(1, 3))
+        )
     small = [c for c in cells if not c.name.startswith("wide")]
     chance = Chance(rng, small)
     commands = [_random_command(chance, cells, small, i) for i in range(rng.randint(3, 12))]
     first = {c.name: rng.choice([c.low, c.high, rng.randint(c.low, c.high)]) for c in cells}
     made = model_of(cells, commands, first)
     claims: list[StateClaim | StepClaim] = []
-    for i in range(rng.randint(0, 3)):
-        claims.append(StateClaim(f"state{i}", t.or_([chance.truth(3), chance.truth(2), chance.truth(1)])))
+    claims += [
+        StateClaim(f"state{i}", t.or_([chance.truth(3), chance.truth(2), chance.truth(1)]))
+        for i in range(rng.randint(0, 3))
+    ]
     for i in range(rng.randint(0, 2)):
         rare = [t.or_([chance.truth(2), chance.truth(2), chance.truth(1)]) for _ in commands]
         claims.append(StepClaim(f"step{i}", tuple(t.TRUE if rng.random() < 0.7 else x for x in rare)))
@@ -290,7 +312,9 @@ def _random_model(rng: random.Random) -> tuple[GroundModel, list[StateClaim | St
     return made, claims, seeks
 
 
-def _random_command(chance: Chance, cells: Sequence[Cell], small: Sequence[Cell], number: int) -> GroundCommand:
+def _random_command(
+    chance: Chance, cells: Sequence[Cell], small: Sequence[Cell], number: int
+) -> GroundCommand:
     rng = chance.rng
     guard = t.and_([chance.truth(rng.choice([0, 1, 2])) for _ in range(rng.choice([0, 0, 1, 1, 1, 2]))])
     outcome = rng.choice(["done"] * 20 + ["refused", "cut", "fault"])

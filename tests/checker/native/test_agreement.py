@@ -1,4 +1,4 @@
-"""The compiled search finds what a plain one finds: on the benchmark model and on hundreds of models by chance."""
+"""The compiled search finds what a plain one finds, on the benchmark model and on models by chance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fencepost.model.ground import GroundModel, ground_model
 
 from .support import INTERNAL, Plain, plain_search, plain_step, random_model
 
-MODELS = 400
+MODELS = 160
 MODELS_PER_TEST = 20
 LEASE = Path(__file__).resolve().parents[3] / "benchmarks" / "models" / "lease.py"
 
@@ -102,7 +102,14 @@ def test_models_by_chance_have_the_states_of_the_plain_search(first_seed: int) -
     for seed in range(first_seed, first_seed + MODELS_PER_TEST):
         model, claims, seeks = random_model(seed)
         plain = plain_search(model, claims=claims, seeks=seeks)
-        result = explore(model, claims=claims, seeks=seeks, stop="never", initial_slots=8)
+        result = explore(
+            model,
+            claims=claims,
+            seeks=seeks,
+            stop="never",
+            initial_slots=8,
+            optimise_after=0 if seed % 2 else None,
+        )
         if INTERNAL in plain.faults:
             assert_internal(result, plain, model)
             continue
@@ -141,9 +148,7 @@ def assert_hit(
         assert trace[-1] == (hit.command, plain_step(model, hit.command, result.codes(hit.state)))
 
 
-def assert_stops_early(
-    model: GroundModel, claims: list[StateClaim | StepClaim], seeks: list[Seek]
-) -> None:
+def assert_stops_early(model: GroundModel, claims: list[StateClaim | StepClaim], seeks: list[Seek]) -> None:
     for stop in ("first", "all"):
         plain = plain_search(model, claims=claims, seeks=seeks, stop=stop)
         result = explore(model, claims=claims, seeks=seeks, stop=stop)  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fencepost.checker import smt
+from fencepost.checker.smt import ProofResult
 from fencepost.model import (
     BOOLEAN,
     HISTORY,
@@ -292,3 +294,15 @@ STEPS = named(
     refused_changes_nothing,
 )
 SUPPORTING = named(believed_leases_were_held, sent_by_the_holder, owner_is_the_holder)
+
+
+def prove(
+    protocol: Protocol, claims: Claims, steps: Claims, supporting: Claims, **options: Any
+) -> ProofResult:
+    """`smt.prove` with time enough on a busy machine."""
+    return smt.prove(protocol, claims, steps, supporting, **{"timeout_s": 30.0, "budget_s": 300.0, **options})
+
+
+def lost(result: ProofResult) -> set[str]:
+    """What was not proved."""
+    return {name for name, proved in result.proved.items() if not proved}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -91,9 +92,20 @@ def test_what_is_shown_is_broken_by_no_run(seed: int) -> None:
     claims = {f"claim {i}": t.or_([models.truth(2), models.truth(1)]) for i in range(4)}
     steps = {"step": models.step_claim(model)}
     shown = induct(model, claims, steps, {}).shown
-    for name, claim in {**claims, **steps}.items():
+    everything: dict[str, t.Term | tuple[t.Term, ...]] = {**claims, **steps}
+    for name, claim in everything.items():
         if shown[name]:
             assert shortest(model, claim, 100) is None
+
+
+def test_a_claim_shown_with_the_help_of_one_that_fails_later_is_asked_again() -> None:
+    a, b = (Cell(name, name, name, Range(0, 3), 0, 3) for name in "ab")
+    above = t.add(a.term, t.integer(1))
+    rule = a_model(a, above, t.TRUE, (above, 0, 3)).commands[0]
+    both = replace(rule, updates={"a": above, "b": a.term})
+    model = replace(a_model(a, above, t.TRUE), cells=(a, b), commands=(both,), initial={"a": 0, "b": 0})
+    low = {name: t.le(cell.term, t.integer(1)) for name, cell in (("b is low", b), ("a is low", a))}
+    assert induct(model, low, {}, {}).shown == {"b is low": False, "a is low": False}
 
 
 def test_a_claim_that_the_first_state_breaks_is_shown_with_that_state() -> None:
@@ -114,8 +126,6 @@ def test_without_time_nothing_is_shown() -> None:
 
 def a_model(cell: Cell, update: t.Term, guard: t.Term, *fits: tuple[t.Term, int, int]) -> GroundModel:
     model = Models(random.Random(0)).model()
-    from dataclasses import replace
-
     rule = replace(
         model.commands[0],
         guard=guard,

@@ -87,7 +87,8 @@ def step_terms(model: GroundModel) -> dict[str, tuple[t.Term, ...]]:
 def test_a_missing_guard_gives_a_shortest_run(variant: str, claim: str, length: int) -> None:
     model = ground_model(VARIANTS[variant], SMALL)
     broken = step_terms(model)[claim]
-    found = bmc(model, {}, DEPTH, steps={claim: broken})
+    found = bmc(model, {}, length, steps={claim: broken})
+    assert bmc(model, {}, length - 1, steps={claim: broken}).status == "none"
     assert (found.status, found.claim, found.depth) == ("broken", claim, length)
     assert_is_a_run(model, found, broken)
     assert shortest(model, broken, length) == length

@@ -113,6 +113,22 @@ def test_numbers_below_their_domain_are_excluded_for_variables_and_families() ->
     assert is_certain(translator, translator.domain_facts([ranged]), translator.formula(ranged) <= 4)
 
 
+def test_a_quantifier_over_a_counter_looks_at_no_number_below_zero() -> None:
+    translator = Translator()
+    v = t.bound("v", versions)
+    marked = t.select(t.variable("marked", t.Array((versions,), BOOLEAN)), (v,))
+    some, none = t.exists((v,), marked), t.forall((v,), t.not_(marked))
+    assert is_certain(translator, [], translator.formula(t.or_((some, none))))
+    assert is_certain(translator, [], translator.formula(t.not_(t.and_((some, none)))))
+
+
+def test_elements_mentioned_by_name_are_different_ones() -> None:
+    translator = Translator()
+    first, second = (translator.formula(t.constant(i, workers)) for i in range(2))
+    assert not is_certain(translator, [], first != second)
+    assert is_certain(translator, translator.distinct_elements(), first != second)
+
+
 def test_two_enumerations_of_one_name_are_two_sorts() -> None:
     translator = Translator()
     other = type(Colour)("Colour", "red", "yellow")

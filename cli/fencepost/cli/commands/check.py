@@ -8,7 +8,10 @@ from fencepost.cli import options
 from fencepost.cli.progress import progress
 
 
-@click.command("check", short_help="Look at every state of a scope; each claim gets a verdict, and a shortest run where it breaks.")
+@click.command(
+    "check",
+    short_help="Look at every state of a scope: a verdict for each claim, a shortest run where it breaks.",
+)
 @options.CLAIMS
 @options.SUBJECT
 @options.SCOPE
@@ -20,6 +23,7 @@ from fencepost.cli.progress import progress
 @options.JSON
 @options.DEBUG
 def command(
+    *,
     claims: tuple[str, ...],
     file: str,
     variant: str,
@@ -33,10 +37,11 @@ def command(
     expect: str,
     as_json: bool,
 ) -> int:
-    """Look at every state of a scope; each claim gets a verdict, and a shortest run where it breaks.
+    """Look at every state of a scope: a verdict for each claim, a shortest run where it breaks.
 
-    CLAIM is an id (S1) or a name; without one, all claims are checked. BOUNDED says that a claim is true in every
-    state of the scope and that what it speaks of really happened there; it says nothing about larger sizes.
+    CLAIM is an id (S1) or a name; without one, all claims are checked. BOUNDED says that a claim is true in
+    every state of the scope and that what it speaks of really happened there; it says nothing about larger
+    sizes.
     """
     from fencepost.checker.explore import check
     from fencepost.checker.subject import load

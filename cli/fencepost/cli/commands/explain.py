@@ -12,7 +12,7 @@ from fencepost.cli import options
 @options.SUBJECT
 @options.JSON
 @options.DEBUG
-def command(name: str, file: str, variant: str, *, as_json: bool) -> int:
+def command(*, name: str, file: str, variant: str, as_json: bool) -> int:
     """Explain a claim, refusal, variant, action, scope or switch.
 
     ID is a claim's id (S1, L3) or name, a refusal code, or the name of anything that `fencepost list` shows.
@@ -47,4 +47,6 @@ def command(name: str, file: str, variant: str, *, as_json: bool) -> int:
 def _once(facts: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """The facts with each label only where it changes."""
     labels = ["", *(label for label, _ in facts)]
-    return [(label if label != before else "", text) for before, (label, text) in zip(labels, facts, strict=False)]
+    return [
+        (label if label != before else "", text) for before, (label, text) in zip(labels, facts, strict=False)
+    ]

@@ -16,7 +16,7 @@ KINDS = ("claims", "actions", "scopes", "variants", "refusals", "switches")
 @options.SUBJECT
 @options.JSON
 @options.DEBUG
-def command(kind: str | None, file: str, variant: str, *, as_json: bool) -> int:
+def command(*, kind: str | None, file: str, variant: str, as_json: bool) -> int:
     """List what there is: claims, actions, scopes, variants, refusals, switches.
 
     Without a kind, the names of everything. `fencepost explain NAME` tells more about each.

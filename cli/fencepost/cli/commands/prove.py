@@ -19,6 +19,7 @@ from fencepost.cli.progress import progress
 @options.JSON
 @options.DEBUG
 def command(
+    *,
     claims: tuple[str, ...],
     file: str,
     variant: str,
@@ -33,8 +34,8 @@ def command(
 ) -> int:
     """Prove claims for all sizes, by induction.
 
-    PROVED holds for any number of workers and without a bound on versions. Where a proof fails, the scope is searched
-    for a run that breaks the claim; --scope, --on and --off choose that scope and restrict no proof.
+    PROVED is for any number of workers and without a bound on versions. Where a proof fails, the scope is
+    searched for a run that breaks the claim; --scope, --on and --off choose that scope and restrict no proof.
     """
     from fencepost.checker.prove import prove
     from fencepost.checker.subject import load

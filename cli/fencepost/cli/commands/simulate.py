@@ -13,13 +13,16 @@ from fencepost.cli.progress import progress
 @options.SUBJECT
 @options.SCOPE
 @click.option("--runs", type=click.IntRange(1), default=300, show_default=True, help="How many runs.")
-@click.option("--steps", type=click.IntRange(1), default=40, show_default=True, help="Steps of a run, at most.")
+@click.option(
+    "--steps", type=click.IntRange(1), default=40, show_default=True, help="Steps of a run, at most."
+)
 @options.SEED
 @options.budget(None, "Seconds for all runs")
 @options.EXPECT
 @options.JSON
 @options.DEBUG
 def command(
+    *,
     claims: tuple[str, ...],
     file: str,
     variant: str,
@@ -35,8 +38,8 @@ def command(
 ) -> int:
     """Try random runs of the model.
 
-    A run that breaks a claim refutes it; runs that break nothing leave it UNDETERMINED, whatever their number. The same
-    seed gives the same runs. Useful where a scope is too large to check.
+    A run that breaks a claim refutes it; runs that break nothing leave it UNDETERMINED, whatever their
+    number. The same seed gives the same runs. Useful where a scope is too large to check.
     """
     from fencepost.checker.simulate import simulate
     from fencepost.checker.subject import load

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from fencepost.checker.sweep import SweepReport, SweepRow
 
 
-@click.command("sweep", short_help="Take one thing away from the model at a time and see which claim notices.")
+@click.command(
+    "sweep", short_help="Take one thing away from the model at a time and see which claim notices."
+)
 @options.SUBJECT
 @options.SCOPE
 @click.option(
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
     default="",
     help="Only these kinds of change: when, refuse_unless, answered-only, effect, branch, action.",
 )
-@click.option("--pairs", is_flag=True, help="Also remove two guards at once, out of those that nothing needs alone.")
+@click.option(
+    "--pairs", is_flag=True, help="Also remove two guards at once, out of those that nothing needs alone."
+)
 @options.budget(None, "Seconds for the whole sweep")
 @options.MEMORY
 @options.jobs(1, "How many processes share the work.")
 @options.JSON
 @options.DEBUG
 def command(
+    *,
     file: str,
     variant: str,
     scope_text: str,
@@ -41,14 +46,14 @@ def command(
     budget_s: float | None,
     memory_mb: int | None,
     jobs: int,
-    *,
     pairs: bool,
     as_json: bool,
 ) -> int:
     """Take one thing away from the model at a time and see which claim notices.
 
-    Each guard, refusal, effect, branch and action is removed in turn, and the changed model is searched for a violation
-    of any claim. A line that nothing needs, and a claim that nothing breaks, are findings (exit code 3).
+    Each guard, refusal, effect, branch and action is removed in turn, and the changed model is searched for a
+    violation of any claim. A line that nothing needs, and a claim that nothing breaks, are findings (exit
+    code 3).
     """
     from fencepost.checker.subject import load
     from fencepost.checker.sweep import sweep
@@ -87,7 +92,9 @@ def _kinds(text: str) -> tuple[str, ...]:
     found = []
     for name in filter(None, (k.strip().replace(" ", "-") for k in text.split(","))):
         if name not in by_name:
-            raise UsageError(f"--kinds: no kind of change {name!r}; {did_you_mean(name, by_name, 'there are none')}")
+            raise UsageError(
+                f"--kinds: no kind of change {name!r}; {did_you_mean(name, by_name, 'there are none')}"
+            )
         found.append(by_name[name])
     return tuple(found) or KINDS
 
@@ -100,15 +107,18 @@ def _lines(report: SweepReport, subject: Subject) -> Iterator[str]:
     yield from columns((_row(r, subject) for r in report.rows), heading)
     yield ""
     for row in report.unaccounted:
-        yield from wrapped(f"{row.name}: {row.outcome}; {_place(row)}", "         ", "finding: ")
+        yield from wrapped(f"{row.outcome} at {_place(row)}, {row.name}", "         ", "finding: ")
     names = {c.name: c.id for c in subject.chosen()}
-    for name in report.unbroken:
-        yield from wrapped(f"no change breaks {names[name]} {name}", "         ", "finding: ")
+    if report.unbroken:
+        unbroken = ", ".join(f"{names[n]} {n}" for n in report.unbroken)
+        yield from wrapped(f"none of these changes breaks {unbroken}", "         ", "finding: ")
     for name, why in report.by_shape.items():
         yield from wrapped(f"nothing can break {names[name]} {name}: {why}", "         ", "by shape: ")
     for note in report.notes:
         yield from wrapped(f"note: {note}")
-    yield from wrapped(f"{summary(report)}; {len(report.unbroken)} claims that nothing breaks; {report.seconds:.1f} s")
+    yield from wrapped(
+        f"{summary(report)}; {len(report.unbroken)} claims that nothing breaks; {report.seconds:.1f} s"
+    )
 
 
 def _row(row: SweepRow, subject: Subject) -> tuple[str, str, str, str]:

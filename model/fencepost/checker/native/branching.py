@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fencepost.model import terms as t
+from fencepost.model.domains import BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Fork:
     """One condition and the trees below it."""
 
     condition: t.Term
@@ -35,7 +36,7 @@ class Choice:
     cases: tuple[tuple[int, tuple[Tree, ...]], ...]
 
 
-Tree = Leaf | Test | Choice
+Tree = Leaf | Fork | Choice
 Open = tuple[int, tuple[t.Term, ...]]
 """A command and the parts of its guard that are still to be tested."""
 
@@ -56,7 +57,7 @@ def size_of(tree: Tree) -> int:
     """How many commands a tree decides."""
     if isinstance(tree, Leaf):
         return 1
-    if isinstance(tree, Test):
+    if isinstance(tree, Fork):
         return sum(map(size_of, tree.then)) + sum(map(size_of, tree.otherwise))
     return sum(size_of(below) for _, trees in tree.cases for below in trees)
 
@@ -70,20 +71,21 @@ def _trees(items: list[Open]) -> tuple[Tree, ...]:
             items = items[1:]
             continue
         if not _shared(items):
-            found.append(Test(t.and_(parts), (Leaf(number),), ()))
+            found.append(Fork(t.and_(parts), (Leaf(number),), ()))
             items = items[1:]
             continue
         subject = _common_subject(items)
         if subject is not None:
-            tree, items = _choice(subject, items)
+            choice, items = _choice(subject, items)
+            found.append(choice)
         else:
-            tree, items = _test(_common_part(items), items)
-        found.append(tree)
+            test, items = _test(_common_part(items), items)
+            found.append(test)
     return tuple(found)
 
 
 def _shared(items: list[Open]) -> bool:
-    """Whether another command's guard has a part of the first one's, or its negation, or compares the same term."""
+    """Whether another command tests a part of the first one's guard, or what a part of it compares."""
     for part in items[0][1]:
         other, subject = t.not_(part), _subject(part)
         for _, parts in items[1:]:
@@ -96,7 +98,7 @@ def _shared(items: list[Open]) -> bool:
 
 def _subject(part: t.Term) -> t.Term | None:
     """What `part` compares with a constant, if that is what it does."""
-    if part.op == "eq" and part.args[1].op == "const" and part.args[0].domain != t.BOOLEAN:
+    if part.op == "eq" and part.args[1].op == "const" and part.args[0].domain != BOOLEAN:
         return part.args[0]
     return None
 
@@ -140,7 +142,7 @@ def _common_part(items: list[Open]) -> t.Term:
     return best.args[0] if best.op == "not" else best
 
 
-def _test(condition: t.Term, items: list[Open]) -> tuple[Test, list[Open]]:
+def _test(condition: t.Term, items: list[Open]) -> tuple[Fork, list[Open]]:
     negation = t.not_(condition)
     then: list[Open] = []
     otherwise: list[Open] = []
@@ -152,4 +154,4 @@ def _test(condition: t.Term, items: list[Open]) -> tuple[Test, list[Open]]:
             otherwise.append((number, tuple(p for p in parts if p is not negation)))
         else:
             rest.append((number, parts))
-    return Test(condition, _trees(then), _trees(otherwise)), rest
+    return Fork(condition, _trees(then), _trees(otherwise)), rest

@@ -1,77 +1,38 @@
 """Ground commands and claims as LLVM IR functions over the words of one state.
 
-`@step0`, `@step1`, … write the successors of a state one after another to a buffer and return where it ends; `@check`
-evaluates the claims over one state. What they count and find goes to the *job*, a block of 64-bit numbers that the
-search driver reads.
+`@step0`, `@step1`, … write the successors of a state one after another to a buffer and return where it ends;
+`@check` evaluates the claims over one state. What they count and find goes to the *job*, a block of 64-bit
+numbers that the search driver reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-from fencepost.checker.native.branching import Choice, Leaf, Test, Tree, size_of, trees_of
+from fencepost.checker.native.branching import Choice, Fork, Leaf, Tree, size_of, trees_of
 from fencepost.checker.native.emit import Emitter, signed
+from fencepost.checker.native.job import JobLayout, Watch
 from fencepost.checker.native.layout import WORD_MASK, Layout
 from fencepost.checker.native.ranges import Ranges
 from fencepost.checker.native.table import holds_states, words_of
 from fencepost.model import terms as t
+from fencepost.model.domains import BOOLEAN
 from fencepost.model.ground import GroundCommand
 
 COMMANDS_PER_FUNCTION = 100
 """Compile time grows faster than the size of a function; a call costs a nanosecond."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """What is looked for: the `slot` of its hit in the job, the value that is a hit, and the term(s)."""
-
-    name: str
-    slot: int
-    hit_when: bool
-    state: t.Term | None
-    steps: tuple[t.Term, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class JobLayout:
-    """Where what lies in the job, in 64-bit numbers from its start."""
-
-    commands: int
-    hits: int
-
-    STATES, PARENTS, TABLE, BUCKETS, COUNT, LIMIT, BUFFER, BLOCKED = range(8)
-    DEAD, FIRST_DEAD, BOUNDARY, FIRST_BOUNDARY = range(8, 12)
-    HEADER = 16
-
-    @property
-    def taken(self) -> int:
-        """Start of the number of transitions taken, per command."""
-        return self.HEADER
-
-    @property
-    def cut(self) -> int:
-        """Start of the number of transitions cut, per command."""
-        return self.HEADER + self.commands
-
-    @property
-    def found(self) -> int:
-        """Start of the hits: two numbers each, state (-1: none yet) and command."""
-        return self.HEADER + 2 * self.commands
-
-    @property
-    def size(self) -> int:
-        """How many numbers there are."""
-        return self.found + 2 * self.hits
-
-
 def entry_words(layout: Layout) -> int:
-    """Numbers per successor in the buffer: its words, its parent, its bucket or hash, and a candidate's index."""
+    """Numbers per entry of the buffer: words, parent, bucket or hash, and perhaps a candidate's index."""
     return layout.words + (2 if holds_states(layout) else 3)
 
 
 class CommandCode:
-    """Writes the functions that give a state's successors."""
+    """Writes the functions that give a state's successors.
+
+    `frequent` are the commands known to be taken often; with it, the code is the longer and faster kind.
+    """
 
     def __init__(
         self,
@@ -82,6 +43,7 @@ class CommandCode:
         watches: Sequence[Watch],
         fault_slots: Mapping[int, int],
         internal_slot: int,
+        frequent: set[int] | None,
     ) -> None:
         self.layout = layout
         self.job = job
@@ -89,8 +51,10 @@ class CommandCode:
         self.watches = [watch for watch in watches if watch.steps is not None]
         self.fault_slots = fault_slots
         self.internal_slot = internal_slot
+        self.frequent = frequent
         self.stride = 8 * entry_words(layout)
         self.e = Emitter(layout)
+        Ranges(layout.places).check(_all_terms(commands, watches))
 
     def functions(self) -> list[str]:
         """The text of `@step0`, `@step1`, …; at least one."""
@@ -108,14 +72,14 @@ class CommandCode:
     def _function(self, number: int, trees: Sequence[Tree], *, alone: bool) -> str:
         self.e = Emitter(self.layout)
         for term in t.variables_of(_conditions(trees)):
-            if term.domain != t.BOOLEAN:
+            if term.domain != BOOLEAN:
                 self.e.number(term)
         end = self._trees(trees, "%out")
         self.e.do(f"ret ptr {end}")
         how = "alwaysinline" if alone else "noinline"
         head = (
-            f"define internal ptr @step{number}({words_of(self.layout, '%w')}, ptr noalias %out, ptr noalias %job,"
-            f" i64 %state) nounwind {how} {{"
+            f"define internal ptr @step{number}({words_of(self.layout, '%w')}, ptr noalias %out,"
+            f" ptr noalias %job, ptr %table, i64 %buckets, i64 %state) nounwind {how} {{"
         )
         return "\n".join([head, "entry:", *self.e.lines, "}"])
 
@@ -125,24 +89,18 @@ class CommandCode:
         for tree in trees:
             if isinstance(tree, Leaf):
                 out = self._command(tree.command, out)
-            elif isinstance(tree, Test):
+            elif isinstance(tree, Fork):
                 out = self._test(tree, out)
             else:
                 out = self._choice(tree, out)
         return out
 
-    def _test(self, tree: Test, out: str) -> str:
+    def _test(self, tree: Fork, out: str) -> str:
         e = self.e
         condition = e.truth(tree.condition)
-        if not tree.otherwise and len(tree.then) == 1 and isinstance(tree.then[0], Leaf) and self._simple(tree.then[0].command):
-            number = tree.then[0].command
-            command = self.commands[number]
-            address = e.value(f"getelementptr i64, ptr %job, i64 {self.job.taken + number}")
-            old = e.value(f"load i64, ptr {address}")
-            one = e.value(f"zext i1 {condition} to i64")
-            e.do(f"store i64 {e.value(f'add i64 {old}, {one}')}, ptr {address}")
-            end = self._store({n: v for n, v in command.updates.items() if self.layout.places[n].bits}, out)
-            return e.value(f"select i1 {condition}, ptr {end}, ptr {out}")
+        only = tree.then[0] if len(tree.then) == 1 and not tree.otherwise else None
+        if isinstance(only, Leaf) and self._without_branch(only.command):
+            return self._conditional(only.command, condition, out)
         start, join = e.block, e.label("join")
         then = e.label("then") if tree.then else join
         otherwise = e.label("else") if tree.otherwise else join
@@ -153,9 +111,25 @@ class CommandCode:
                 arms.append(self._arm(label, trees, out, join))
         return e.join("ptr", arms, join)
 
-    def _simple(self, number: int) -> bool:
+    def _without_branch(self, number: int) -> bool:
+        """Whether it is cheaper to compute what a command does than to guess whether it does it."""
         command = self.commands[number]
-        return command.moves and not command.fits and all(v.op == "const" for v in command.updates.values()) and all(w.steps[number] is t.boolean(not w.hit_when) for w in self.watches)
+        return (
+            number in (self.frequent or ())
+            and command.moves
+            and not command.fits
+            and all(value.op == "const" for value in command.updates.values())
+            and all(
+                watch.steps[number] is t.boolean(not watch.hit_when) for watch in self.watches if watch.steps
+            )
+        )
+
+    def _conditional(self, number: int, condition: str, out: str) -> str:
+        """Write the successor in any case, and keep it where `condition` holds."""
+        e = self.e
+        self._add(self.job.taken + number, e.value(f"zext i1 {condition} to i64"))
+        end = self._store(self.commands[number].updates, out)
+        return e.value(f"select i1 {condition}, ptr {end}, ptr {out}")
 
     def _choice(self, tree: Choice, out: str) -> str:
         e = self.e
@@ -192,25 +166,23 @@ class CommandCode:
             self._add(self.job.cut + number)
             self._add(self.job.BLOCKED)
             return out
-        e = self.e
+        e, places = self.e, self.layout.places
         mark = e.mark()
-        ranges = Ranges(self.layout.places)
+        ranges = Ranges(places)
         ranges.assume(command.guard)
-        arms: list[tuple[str, str]] = []
+        ways_out: list[tuple[str, str]] = []
         join = e.label("done")
         inside = [self._inside(ranges, term, low, high) for term, low, high in command.fits]
-        self._unless(t.and_(inside), "cut", arms, out, join, number)
-        stored = {name: term for name, term in command.updates.items() if self.layout.places[name].bits}
-        places = self.layout.places
+        self._unless(t.and_(inside), number, join=join, internal=False, out=out, ways_out=ways_out)
         inside = [self._inside(ranges, v, places[n].low, places[n].high) for n, v in command.updates.items()]
-        self._unless(t.and_(inside), "internal", arms, out, join, number)
+        self._unless(t.and_(inside), number, join=join, internal=True, out=out, ways_out=ways_out)
         self._watch(number)
         self._add(self.job.taken + number)
-        end = self._store(stored, out)
-        if arms:
-            arms.append((end, e.block))
+        end = self._store(command.updates, out)
+        if ways_out:
+            ways_out.append((end, e.block))
             e.jump(join)
-            end = e.join("ptr", arms, join)
+            end = e.join("ptr", ways_out, join)
         e.release(mark)
         return end
 
@@ -224,21 +196,28 @@ class CommandCode:
         return t.and_(tests)
 
     def _unless(
-        self, condition: t.Term, what: str, arms: list[tuple[str, str]], out: str, join: str, number: int
+        self,
+        condition: t.Term,
+        number: int,
+        *,
+        internal: bool,
+        join: str,
+        out: str,
+        ways_out: list[tuple[str, str]],
     ) -> None:
-        """Leave for `join` without a successor where `condition` is false: as a cut, or as an internal error."""
+        """Go to `join` without a successor where `condition` is false: cut, or an internal error."""
         if condition is t.TRUE:
             return
         e = self.e
-        good, bad = e.label("fits"), e.label(what)
+        good, bad = e.label("fits"), e.label("misfit")
         e.fork(e.truth(condition), good, bad)
         e.begin(bad)
-        if what == "cut":
-            self._add(self.job.cut + number)
-        else:
+        if internal:
             self._record(self.internal_slot, number)
+        else:
+            self._add(self.job.cut + number)
         self._add(self.job.BLOCKED)
-        arms.append((out, bad))
+        ways_out.append((out, bad))
         e.jump(join)
         e.begin(good)
 
@@ -250,21 +229,31 @@ class CommandCode:
     def _record(self, slot: int, command: int) -> None:
         self.e.do(record(slot, command))
 
-    def _add(self, place: int) -> None:
+    def _add(self, place: int, what: str = "1") -> None:
         e = self.e
         address = e.value(f"getelementptr i64, ptr %job, i64 {place}")
         old = e.value(f"load i64, ptr {address}")
-        e.do(f"store i64 {e.value(f'add i64 {old}, 1')}, ptr {address}")
+        e.do(f"store i64 {e.value(f'add i64 {old}, {what}')}, ptr {address}")
 
     def _store(self, updates: Mapping[str, t.Term], out: str) -> str:
-        e = self.e
+        """Write an entry to the buffer; gives the place of the next one."""
+        e, places = self.e, self.layout.places
+        words: list[str] = []
         for word in range(self.layout.words):
-            address = e.value(f"getelementptr i64, ptr {out}, i64 {word}") if word else out
-            mine = {n: v for n, v in updates.items() if self.layout.places[n].word == word}
-            e.do(f"store i64 {self._word(word, mine)}, ptr {address}")
-        parent = e.value(f"getelementptr i64, ptr {out}, i64 {self.layout.words}")
-        e.do(f"store i64 %state, ptr {parent}")
+            mine = {n: v for n, v in updates.items() if places[n].word == word and places[n].bits}
+            words.append(self._word(word, mine))
+            self._put(words[-1], out, word)
+        self._put("%state", out, self.layout.words)
+        if self.frequent is not None:
+            arguments = ", ".join(f"i64 {word}" for word in words)
+            self._put(
+                e.value(f"call i64 @fetch({arguments}, ptr %table, i64 %buckets)"), out, self.layout.words + 1
+            )
         return e.value(f"getelementptr i8, ptr {out}, i64 {self.stride}")
+
+    def _put(self, value: str, out: str, place: int) -> None:
+        address = self.e.value(f"getelementptr i64, ptr {out}, i64 {place}") if place else out
+        self.e.do(f"store i64 {value}, ptr {address}")
 
     def _word(self, word: int, updates: Mapping[str, t.Term]) -> str:
         """The new value of one word."""
@@ -295,13 +284,23 @@ def _conditions(trees: Sequence[Tree]) -> list[t.Term]:
     """Every term that the trees test."""
     found: list[t.Term] = []
     for tree in trees:
-        if isinstance(tree, Test):
+        if isinstance(tree, Fork):
             found += [tree.condition, *_conditions(tree.then), *_conditions(tree.otherwise)]
         elif isinstance(tree, Choice):
             found.append(tree.subject)
             for _, below in tree.cases:
                 found += _conditions(below)
     return found
+
+
+def _all_terms(commands: Sequence[GroundCommand], watches: Sequence[Watch]) -> Iterator[t.Term]:
+    """Every term that is computed."""
+    for command in commands:
+        yield command.guard
+        yield from command.updates.values()
+        yield from (term for term, _, _ in command.fits)
+    for watch in watches:
+        yield from (watch.state,) if watch.state is not None else watch.steps or ()
 
 
 def record(slot: int, command: int) -> str:
@@ -326,14 +325,13 @@ def emit_watch(e: Emitter, watch: Watch, term: t.Term, *, command: int) -> None:
     e.begin(on)
 
 
-def check_function(layout: Layout, watches: Sequence[Watch]) -> str | None:
-    """The text of `@check`, or None when there is nothing to check in a single state."""
+def check_function(layout: Layout, watches: Sequence[Watch]) -> str:
+    """The text of `@check`."""
     e = Emitter(layout)
-    mine = [(w, w.state) for w in watches if w.state is not None and w.state is not t.boolean(not w.hit_when)]
-    if not mine:
-        return None
-    for watch, term in mine:
-        emit_watch(e, watch, term, command=-1)
+    for watch in watches:
+        if watch.state is not None:
+            emit_watch(e, watch, watch.state, command=-1)
     e.do("ret void")
-    head = f"define internal void @check({words_of(layout, '%w')}, ptr noalias %job, i64 %state) nounwind alwaysinline {{"
+    parameters = f"{words_of(layout, '%w')}, ptr noalias %job, i64 %state"
+    head = f"define internal void @check({parameters}) nounwind alwaysinline {{"
     return "\n".join([head, "entry:", *e.lines, "}"])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fencepost.checker.native.layout import WORD_BITS, Layout
 from fencepost.model import terms as t
+from fencepost.model.domains import BOOLEAN
 from fencepost.model.errors import ModelError
 
 
@@ -17,8 +18,8 @@ def signed(value: int) -> int:
 class Emitter:
     """The body of one function over the words of a state (`%w0`, `%w1`, …).
 
-    A term is computed once in the block where it is first needed and reused in blocks that this one dominates: between
-    `mark()` and `release(mark)` lies what is known on one branch only.
+    A term is computed once in the block where it is first needed and reused in blocks that this one
+    dominates: between `mark()` and `release(mark)` lies what is known on one branch only.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -85,7 +86,7 @@ class Emitter:
         """`term` as an i64; a boolean as 0 or 1."""
         if term.op == "const":
             return str(int(term.payload or 0))
-        if term.domain == t.BOOLEAN:
+        if term.domain == BOOLEAN:
             return self.value(f"zext i1 {self.truth(term)} to i64")
         found = self._values.get(term)
         if found is None:
@@ -130,14 +131,14 @@ class Emitter:
             return result
         if term.op == "eq":
             a, b = term.args
-            if a.domain == t.BOOLEAN:
+            if a.domain == BOOLEAN:
                 return self.value(f"icmp eq i1 {self.truth(a)}, {self.truth(b)}")
             return self.value(f"icmp eq i64 {self.number(a)}, {self.number(b)}")
         if term.op == "le":
             return self.value(f"icmp sle i64 {self.number(term.args[0])}, {self.number(term.args[1])}")
         if term.op == "ite":
-            condition, a, b = [self.truth(arg) for arg in term.args]
-            return self.value(f"select i1 {condition}, i1 {a}, i1 {b}")
+            condition, yes, no = (self.truth(arg) for arg in term.args)
+            return self.value(f"select i1 {condition}, i1 {yes}, i1 {no}")
         raise _not_ground(term)
 
     def _cell(self, term: t.Term) -> str:

@@ -1,4 +1,4 @@
-"""Ground terms on concrete codes, one state at a time: to find again which command led from a state to the next."""
+"""Ground terms on concrete codes: to find again which command led from a state to the next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Evaluator:
             found = self._found[term] = self._compute(term)
         return found
 
-    def _compute(self, term: t.Term) -> int:  # noqa: PLR0911
+    def _compute(self, term: t.Term) -> int:
         args = term.args
         match term.op:
             case "const":

@@ -6,31 +6,18 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from fencepost.checker.native.cache import CodeCache
+
 
 class Machine:
     """Compiled functions; they live as long as this object."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, made: bytes) -> None:
         import llvmlite.binding as llvm
 
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        target = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=int(__import__('os').environ.get('MODE','O2/2').split('/')[1])
-        )
-        module = llvm.parse_assembly(text)
-        mode=__import__('os').environ.get('MODE','O2/2').split('/')[0]
-        pto=llvm.create_pipeline_tuning_options(speed_level={"O2":2,"O3":3,"O1":1}.get(mode,2))
-        pto.loop_unrolling=False; pto.loop_vectorization=False; pto.slp_vectorization=False
-        pb=llvm.create_pass_builder(target,pto)
-        if mode[0]=="O": pm=pb.getModulePassManager()
-        else:
-            pm=llvm.create_new_module_pass_manager()
-            pm.add_always_inliner_pass()
-            for c in mode:
-                {"s":pm.add_simplify_cfg_pass,"i":pm.add_instruction_combine_pass,"k":pm.add_sinking_pass,"d":pm.add_dead_code_elimination_pass,"g":pm.add_new_gvn_pass,"a":pm.add_aggressive_instcombine_pass,"j":pm.add_jump_threading_pass,"r":pm.add_reassociate_pass,"n":lambda:None}[c]()
-        pm.run(module,pb)
-        self._engine = llvm.create_mcjit_compiler(module, target)
+        _initialize()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target(optimise=False))
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(made))
         self._engine.finalize_object()
 
     def function(self, name: str, result: Any, *parameters: Any) -> Callable[..., Any]:
@@ -38,3 +25,49 @@ class Machine:
         address = self._engine.get_function_address(name)
         made: Callable[..., Any] = ctypes.CFUNCTYPE(result, *parameters)(address)
         return made
+
+
+def compiled(text: str, *, optimise: bool) -> bytes:
+    """The object for IR text.
+
+    The text is written so that passes over IR gain nothing: they cost three times as much as the rest, and
+    turn branches that are guessed right into arithmetic. Inlining is all that is done to it; `optimise` is
+    about how instructions are chosen.
+    """
+    import llvmlite.binding as llvm
+
+    _initialize()
+    target = _target(optimise=optimise)
+    module = llvm.parse_assembly(text)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=0)))
+    made: bytes = target.emit_object(module)
+    return made
+
+
+def code_cache() -> CodeCache:
+    """The cache for this processor and compiler."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+    return CodeCache(f"{versions} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}")
+
+
+def _initialize() -> None:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def _target(*, optimise: bool) -> Any:
+    import llvmlite.binding as llvm
+
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2 if optimise else 0,
+        jit=True,
+    )

@@ -8,15 +8,15 @@ import os
 from contextlib import suppress
 
 PAGE_BYTES = mmap.PAGESIZE
-LARGE_BYTES = 4 << 20
-"""From this size on large pages are asked for: they save time only where many small ones would be used."""
+LARGE_PAGE_BYTES = 2 << 20
+"""From this size on a block is a whole number of large pages, and asks to lie in them."""
 
 
 class Block:
     """Zeroed memory that starts at a page; growing keeps what is in it and may move it."""
 
     def __init__(self, size_bytes: int) -> None:
-        self.size_bytes = _whole_pages(size_bytes)
+        self.size_bytes = whole_pages(size_bytes)
         self._map = _anonymous(self.size_bytes)
 
     @property
@@ -26,12 +26,11 @@ class Block:
 
     def grow(self, size_bytes: int) -> None:
         """Enlarge to at least `size_bytes`. Raises MemoryError or OSError, and then nothing has changed."""
-        size_bytes = _whole_pages(size_bytes)
+        size_bytes = whole_pages(size_bytes)
         if size_bytes <= self.size_bytes:
             return
         try:
-            self._map.resize(size_bytes)
-            _advise(self._map, size_bytes)
+            _resize(self._map, size_bytes)
         except (SystemError, ValueError, OSError):  # not on this system
             larger = _anonymous(size_bytes)
             larger[: self.size_bytes] = self._map[:]
@@ -49,8 +48,10 @@ class Block:
             self._map.close()
 
 
-def _whole_pages(size_bytes: int) -> int:
-    return max(1, -(-size_bytes // PAGE_BYTES)) * PAGE_BYTES
+def whole_pages(size_bytes: int) -> int:
+    """The size of a block for so many bytes."""
+    unit = LARGE_PAGE_BYTES if size_bytes >= LARGE_PAGE_BYTES else PAGE_BYTES
+    return max(1, -(-size_bytes // unit)) * unit
 
 
 def _anonymous(size_bytes: int) -> mmap.mmap:
@@ -62,9 +63,14 @@ def _anonymous(size_bytes: int) -> mmap.mmap:
     return made
 
 
+def _resize(made: mmap.mmap, size_bytes: int) -> None:
+    made.resize(size_bytes)
+    _advise(made, size_bytes)
+
+
 def _advise(made: mmap.mmap, size_bytes: int) -> None:
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
-    if advice is not None and size_bytes >= LARGE_BYTES:
+    if advice is not None and size_bytes >= LARGE_PAGE_BYTES:
         with suppress(OSError):  # a kernel without large pages
             made.madvise(advice)
 

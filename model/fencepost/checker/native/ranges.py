@@ -1,15 +1,16 @@
 """Between which numbers a ground term lies, given what a command's guard says.
 
-Used for two things: a check that a written value fits its field is left out where it always does, and no term can
-overflow 64 bits.
+Used for two things: a check that a written value fits its field is left out where it always does, and no term
+can overflow 64 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fencepost.checker.native.layout import NUMBER_BITS, Place
 from fencepost.model import terms as t
+from fencepost.model.domains import BOOLEAN
 from fencepost.model.errors import ModelError
 
 Interval = tuple[int, int]
@@ -56,6 +57,17 @@ class Ranges:
             return min(a, c), max(b, d)
         return 0, 1
 
+    def check(self, terms: Iterable[t.Term]) -> None:
+        """Raise ModelError if a number within `terms` can need more than 62 bits."""
+        seen: set[t.Term] = set()
+        stack = list(terms)
+        while stack:
+            term = stack.pop()
+            if term not in seen:
+                seen.add(term)
+                stack += term.args
+                self.of(term)
+
     def narrow(self, term: t.Term, low: int, high: int) -> None:
         """Note that `term` lies within low..high; nothing is noted where that is impossible."""
         now = self.of(term)
@@ -77,7 +89,7 @@ class Ranges:
         elif condition.op == "not" and condition.args[0].op == "le":
             a, b = condition.args[0].args
             self._assume_le(b, a, gap=1)
-        elif condition.op == "eq" and condition.args[0].domain != t.BOOLEAN:
+        elif condition.op == "eq" and condition.args[0].domain != BOOLEAN:
             self._assume_le(*condition.args, gap=0)
             self._assume_le(condition.args[1], condition.args[0], gap=0)
 

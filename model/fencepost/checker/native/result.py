@@ -19,9 +19,10 @@ HitKind = Literal["state", "step", "fault", "internal"]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The first place, at the shortest distance, where a claim is false, a thing sought is true, or a fault happens.
+    """Where, at the shortest distance, a claim is false, something sought is true, or a fault happens.
 
-    `state` is the index of the state, or of the state before the step. `depth` counts the steps up to and including it.
+    `state` is the index of the state, or of the state before the step. `depth` counts the steps up to and
+    including it.
     """
 
     name: str
@@ -35,10 +36,12 @@ class Hit:
 class SearchResult:
     """States are numbered in the order in which they were found; number 0 is the initial state.
 
-    `depth` is the number of levels, the initial state's included, as other checkers count it. `cuts` are transitions
-    that left the scope, `enabled` those taken, by command number. A *dead end* has no transition at all; a *boundary
-    end* has none that is taken but some that are cut or are faults. `bytes_per_state` counts table, states and parent
-    links at the end of the search, `peak_bytes` the largest total while it ran.
+    `depth` is the number of levels, the initial state's included, as other checkers count it. `cuts` are
+    transitions that left the scope, `enabled` those taken, by command number. A *dead end* has no transition
+    at all; a *boundary end* has none that is taken but some that are cut or are faults. `bytes_per_state`
+    counts table, states and parent links at the end of the search, `peak_bytes` the largest total while it
+    ran. `words` are the packed states one after the other, `parents` the number of the state that each was
+    first reached from.
     """
 
     model: GroundModel = field(repr=False)
@@ -61,20 +64,22 @@ class SearchResult:
     bytes_per_state: float
     peak_bytes: int
     level_starts: list[int] = field(repr=False)
-    words: NDArray[np.uint64] = field(repr=False)
-    parents: NDArray[np.uint32] = field(repr=False)
+    words: memoryview = field(repr=False)
+    parents: memoryview = field(repr=False)
 
     def codes(self, state: int) -> dict[str, int]:
         """The code of every cell of state number `state`."""
         self._check(state)
-        return self.layout.unpack([int(word) for word in self.words[state]])
+        size = self.layout.words
+        return self.layout.unpack(self.words[state * size : (state + 1) * size])
 
     def column(self, cell: str) -> NDArray[np.int64]:
         """The code of one cell in every state, by state number."""
         import numpy as np
 
         place = self.layout.places[cell]
-        bits = (self.words[:, place.word] & np.uint64(place.mask & WORD_MASK)) >> np.uint64(place.shift)
+        words = np.frombuffer(self.words, np.uint64).reshape(self.states, self.layout.words)
+        bits = (words[:, place.word] & np.uint64(place.mask & WORD_MASK)) >> np.uint64(place.shift)
         return bits.astype(np.int64) + place.low
 
     def depth_of(self, state: int) -> int:
@@ -87,7 +92,7 @@ class SearchResult:
         self._check(state)
         chain = [state]
         while chain[-1]:
-            chain.append(int(self.parents[chain[-1]]))
+            chain.append(self.parents[chain[-1]])
         before = self.codes(0)
         steps: list[tuple[int, dict[str, int]]] = []
         for index in reversed(chain[:-1]):
@@ -102,7 +107,9 @@ class SearchResult:
         steps: list[tuple[int, dict[str, int] | None]] = [*self.path(hit.state)]
         if hit.command is not None:
             command = self.model.commands[hit.command]
-            steps.append((hit.command, None if hit.kind == "internal" else successor(command, self.codes(hit.state))))
+            steps.append(
+                (hit.command, None if hit.kind == "internal" else successor(command, self.codes(hit.state)))
+            )
         return steps
 
     def _check(self, state: int) -> None:

@@ -1,41 +1,40 @@
-"""Breadth-first search of a ground model in machine code: every state once, level by level, the same way each time."""
+"""Breadth-first search of a ground model in machine code: level by level, and the same way each time."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from fencepost.checker.native.codegen import CommandCode, JobLayout, Watch, check_function, entry_words
-from fencepost.checker.native.layout import Layout, layout_of
-from fencepost.checker.native.machine import Machine
-from fencepost.checker.native.memory import Block, physical_bytes
+from fencepost.checker.native.codegen import CommandCode, check_function, entry_words
+from fencepost.checker.native.job import JobLayout, Watch
+from fencepost.checker.native.layout import layout_of
+from fencepost.checker.native.machine import Machine, code_cache, compiled
+from fencepost.checker.native.memory import physical_bytes
 from fencepost.checker.native.result import Hit, HitKind, SearchResult
 from fencepost.checker.native.skeleton import BLOCK_STATES, skeleton
-from fencepost.checker.native.table import BUCKET_BYTES, BUCKET_SLOTS
+from fencepost.checker.native.store import PARENT_BYTES, Store
 from fencepost.model import terms as t
 from fencepost.model.ground import GroundModel
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-INDEX_LIMIT = (1 << 32) - 2
-"""Parent links and table slots hold 32 bits: more states than this are refused."""
-
-FULLEST = 0.8
-"""Share of slots in use at which the table grows: with buckets of eight, few overflow below it."""
-
-GROWTH = (1.5, 1.25, 1.1)
-"""By which factor the table grows: the first that fits into the memory allowed."""
 
 MEMORY_SHARE = 0.9
 """Share of the machine's memory that a search may use when it is not told how much."""
 
 CHUNK_SECONDS = 0.03
 """Aim for one call of native code; between calls come interrupts, the budget and progress."""
+
+FIRST_CHUNK = 256 * BLOCK_STATES
+"""States per call until the code is tuned: a fixed number, so that tuning is the same in each run."""
+
+TUNING_STATES = 1 << 14
+TUNING_STATES_LATE = 1 << 17
+"""Expanded states after which the code is compiled again, optimised: while the search widens, and anyway."""
+
+FREQUENT = 0.05
+"""A command taken from this share of the states gets code without a branch, if its effects are constants."""
 
 PROGRESS_SECONDS = 0.1
 INTERNAL = "a written value fits its field"
@@ -92,31 +91,48 @@ def explore(
     stop: Stop = "all",
     on_progress: Callable[[Progress], None] | None = None,
     threads: int = 1,
+    optimise_after: int | None = None,
     initial_slots: int = 1 << 15,
 ) -> SearchResult:
     """Search `model` breadth-first from its initial state, checking `claims` and looking for `seeks`.
 
-    `stop` says when to end before everything is searched: ``first``, after the level in which a claim was violated or a
-    fault happened; ``all``, after the level in which the last of all claims and seeks was hit; ``never``. `budget_s`
-    counts seconds from the call on, compiling included. With `max_states` the search ends after the block of states
-    that reaches that number. `memory_mb` (2**20 bytes) limits table, states and parent links together; without it nine
-    tenths of the machine's memory do. More than one of `threads` is accepted and one is used. `initial_slots` is the
-    size of the table at the start.
+    `stop` says when to end before everything is searched: ``first``, after the level in which a claim was
+    violated or a fault happened; ``all``, after the level in which the last of all claims and seeks was hit;
+    ``never``. `budget_s` counts seconds from the call on, compiling included. With `max_states` the search
+    ends after the block of states in which more are found, always at the same place. `memory_mb` (2**20
+    bytes) limits table, states and parent links together; without it nine tenths of the machine's memory do.
+    More than one of `threads` is accepted and one is used.
 
-    Raises ValueError for names that occur twice, terms that do not match the commands or a number that makes no sense,
-    ModelError for a model whose numbers need more than 62 bits.
+    The result never depends on the rest. `optimise_after` is the number of expanded states after which the
+    code is compiled again, optimised by what was seen: 0 at once, None when it is likely to pay.
+    `initial_slots` is the size of the table at the start.
+
+    Raises ValueError for names that occur twice, terms that do not match the commands or a number that makes
+    no sense, ModelError for a model whose numbers need more than 62 bits.
     """
     started = time.perf_counter()
     if threads < 1 or stop not in ("first", "all", "never"):
-        raise ValueError(f"threads={threads}, stop={stop!r}: use at least one thread; stop at first, all or never")
+        raise ValueError(
+            f"threads={threads}, stop={stop!r}: use at least one thread; stop at first, all or never"
+        )
     watched = _watched(model, claims, seeks)
-    search = _Search(model, watched, claims=len(claims), stop=stop, initial_slots=initial_slots)
+    search = _Search(
+        model,
+        watched,
+        claims=len(claims),
+        stop=stop,
+        optimise_after=optimise_after,
+        initial_slots=initial_slots,
+        max_states=max_states,
+    )
     allowed = memory_mb << 20 if memory_mb is not None else int((physical_bytes() or 1 << 62) * MEMORY_SHARE)
     limits = _Limits(None if budget_s is None else started + budget_s, max_states, allowed)
-    return search.run(limits, on_progress, compile_seconds=time.perf_counter() - started)
+    return search.run(limits, on_progress)
 
 
-def _watched(model: GroundModel, claims: Sequence[StateClaim | StepClaim], seeks: Sequence[Seek]) -> list[Watch]:
+def _watched(
+    model: GroundModel, claims: Sequence[StateClaim | StepClaim], seeks: Sequence[Seek]
+) -> list[Watch]:
     watched: list[Watch] = []
     for slot, item in enumerate([*claims, *seeks]):
         terms = item.term if isinstance(item, StateClaim) else item.terms
@@ -138,14 +154,34 @@ class _Limits:
     memory_bytes: int
 
 
+class _Code:
+    """The compiled functions of a search."""
+
+    def __init__(self, made: bytes, *, optimised: bool) -> None:
+        self._machine = Machine(made)
+        self.first = self._machine.function("first", None, c_void_p)
+        self.enter = self._machine.function("enter", None, c_void_p, c_int64, c_int64)
+        self.expand = self._machine.function("expand", c_int64, c_void_p, c_int64, c_int64)
+        self.rehash = self._machine.function(
+            "rehash", c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64
+        )
+        self.optimised = optimised
+
+
 class _Search:
     """One search: its code, its memory, and the loop over levels."""
 
     def __init__(
-        self, model: GroundModel, watched: list[Watch], *, claims: int, stop: Stop, initial_slots: int
+        self,
+        model: GroundModel,
+        watched: list[Watch],
+        *,
+        claims: int,
+        stop: Stop,
+        optimise_after: int | None,
+        initial_slots: int,
+        max_states: int | None,
     ) -> None:
-        import numpy as np
-
         self.model = model
         self.watched = watched
         self.claims = claims
@@ -156,22 +192,24 @@ class _Search:
         self.internal_slot = len(watched) + len(faults)
         self.places = JobLayout(len(model.commands), self.internal_slot + 1)
         self.most = max(1, sum(command.moves for command in model.commands))
-        self.machine = Machine(self._text())
-        self.expand = self.machine.function("expand", c_int64, c_void_p, c_int64, c_int64)
-        self.rehash = self.machine.function("rehash", None, c_void_p, c_void_p, c_int64, c_void_p)
-        self.job: NDArray[np.int64] = np.zeros(self.places.size, np.int64)
-        self.job[self.places.found :] = -1
-        self.state_bytes = 8 * self.layout.words
-        self.buffer = Block(BLOCK_STATES * self.most * 8 * entry_words(self.layout))
-        self.buckets = max(1, initial_slots // BUCKET_SLOTS)
-        while self._limit(self.buckets) < BLOCK_STATES * self.most + 1:
-            self.buckets += self.buckets // 2 + 1
-        self.table = Block(self.buckets * BUCKET_BYTES)
-        self.states = Block(self._limit(self.buckets) * self.state_bytes)
-        self.parents = Block(self._limit(self.buckets) * 4)
-        self.peak_bytes = 0
+        started = time.perf_counter()
+        self.chunk = FIRST_CHUNK
+        self.optimise_after = optimise_after
+        self.cache = code_cache()
+        self.text = self._text(None)
+        self.code = self._first_code()
+        self.store = Store(
+            self.places,
+            words=self.layout.words,
+            entry_bytes=8 * entry_words(self.layout),
+            most=self.most,
+            initial_slots=initial_slots,
+            max_states=max_states,
+        )
+        self.compile_seconds = time.perf_counter() - started
 
-    def _text(self) -> str:
+    def _text(self, frequent: set[int] | None) -> str:
+        """The text of all functions: quickly compiled, or fast when these commands are taken often."""
         code = CommandCode(
             self.layout,
             self.places,
@@ -179,116 +217,106 @@ class _Search:
             watches=self.watched,
             fault_slots=self.fault_slots,
             internal_slot=self.internal_slot,
+            frequent=frequent,
         )
-        functions = code.functions()
-        check = check_function(self.layout, self.watched)
+        functions = [*code.functions(), check_function(self.layout, self.watched)]
         loop = skeleton(
-            self.layout, self.places, steps=len(functions), check=check is not None, most=self.most
+            self.layout, self.places, steps=len(functions) - 1, fetch=frequent is None, most=self.most
         )
-        return "\n".join([*functions, *([check] if check else []), loop])
+        return "\n".join([*functions, loop])
 
-    # -- memory
+    def _first_code(self) -> _Code:
+        """Code to start with: that which was tuned in an earlier run, or else code that is quickly made."""
+        if self.optimise_after == 0:
+            text = self._text(set(range(self.places.commands)))
+            return _Code(self._made("optimised", text, text), optimised=True)
+        if self.optimise_after is None:
+            tuned = self.cache.get("tuned", self.text)
+            if tuned is not None:
+                return _Code(tuned, optimised=True)
+        return _Code(self._made("quick", self.text, self.text), optimised=False)
 
-    def _limit(self, buckets: int) -> int:
-        """How many states a table of so many buckets may hold."""
-        return min(int(buckets * BUCKET_SLOTS * FULLEST), INDEX_LIMIT)
+    def _tuned_code(self, expanded: int) -> _Code:
+        """Code that is optimised by what was seen in so many expanded states."""
+        started = time.perf_counter()
+        taken = self.store.job[self.places.taken : self.places.cut]
+        text = self._text({i for i, n in enumerate(taken) if n > FREQUENT * expanded})
+        code = _Code(self._made("tuned", self.text, text), optimised=True)
+        self.compile_seconds += time.perf_counter() - started
+        return code
 
-    def _point(self) -> None:
-        """Tell the native code where everything is."""
-        job, places = self.job, self.places
-        job[places.STATES], job[places.PARENTS] = self.states.address, self.parents.address
-        job[places.TABLE], job[places.BUCKETS] = self.table.address, self.buckets
-        job[places.BUFFER], job[places.LIMIT] = self.buffer.address, self._limit(self.buckets)
-
-    def _used_bytes(self, states: int, table_bytes: int) -> int:
-        return table_bytes + states * (self.state_bytes + 4) + self.buffer.size_bytes
-
-    def _grow(self, memory_bytes: int) -> str | None:
-        """Enlarge table and arrays; or say why not."""
-        count = int(self.job[self.places.COUNT])
-        needed = count + BLOCK_STATES * self.most
-        if needed > INDEX_LIMIT:
-            return "index"
-        for factor in GROWTH:
-            buckets = int(self.buckets * factor) + 1
-            if self._limit(buckets) < needed:
-                buckets = int(needed / FULLEST / BUCKET_SLOTS) + 2
-            both = self.table.size_bytes + buckets * BUCKET_BYTES
-            if self._used_bytes(self._limit(buckets), both) > memory_bytes:
-                continue
-            try:
-                self.states.grow(self._limit(buckets) * self.state_bytes)
-                self.parents.grow(self._limit(buckets) * 4)
-                table = Block(buckets * BUCKET_BYTES)
-            except (MemoryError, OSError):
-                continue
-            self.peak_bytes = max(self.peak_bytes, self._used_bytes(count, both))
-            old, old_buckets = self.table, self.buckets
-            self.table, self.buckets = table, buckets
-            self._point()
-            fills = Block(buckets)
-            self.rehash(self.job.ctypes.data, old.address, old_buckets, fills.address)
-            fills.free()
-            old.free()
-            return None
-        return "memory"
+    def _made(self, kind: str, key: str, text: str) -> bytes:
+        """The object for `text`, kept under `key`."""
+        made = self.cache.get(kind, key)
+        if made is None:
+            made = compiled(text, optimise=kind != "quick")
+            self.cache.put(kind, key, made)
+        return made
 
     # -- levels
 
-    def run(
-        self, limits: _Limits, on_progress: Callable[[Progress], None] | None, *, compile_seconds: float
-    ) -> SearchResult:
+    def run(self, limits: _Limits, on_progress: Callable[[Progress], None] | None) -> SearchResult:
         """Search until everything is found or something ends it."""
         started = time.perf_counter()
+        compiled = self.compile_seconds
         self._seed()
-        level_starts, chunk = [0], 16 * BLOCK_STATES
-        next_report = started + PROGRESS_SECONDS
+        reports = _Reports(on_progress, started)
+        level_starts = [0]
         first, last = 0, 1
         why: str | None = None
         while first < last and why is None:
-            at = first
-            while at < last and why is None:
-                before = time.perf_counter()
-                end = min(at + chunk, last)
-                reached = self.expand(self.job.ctypes.data, at, end)
-                now = time.perf_counter()
-                if reached < end:
-                    why = self._why(limits, now) or self._grow(limits.memory_bytes)
-                else:
-                    why = self._why(limits, now)
-                    if end - at == chunk:
-                        chunk = _next_chunk(chunk, now - before)
-                at = reached
-                if on_progress is not None and now >= next_report:
-                    next_report = now + PROGRESS_SECONDS
-                    on_progress(Progress(self._count(), at, len(level_starts), now - started))
-            if at < last:
-                break
-            first, last = last, self._count()
+            why = self._level(first, last, limits, reports)
+            first, last = last, self.store.count
+            reports.depth += 1
             if first < last:
                 level_starts.append(first)
                 why = why or self._satisfied()
-        complete = first >= last and (why is None or why != "internal")
-        return self._result(
-            level_starts, None if complete else why, seconds=time.perf_counter() - started, compiling=compile_seconds
-        )
+        seconds = time.perf_counter() - started - (self.compile_seconds - compiled)
+        return self._result(level_starts, why, seconds)
 
     def _seed(self) -> None:
         words = self.layout.pack(self.model.initial)
-        with self.states.view(self.state_bytes) as start:
-            start[:] = b"".join(word.to_bytes(8, "little") for word in words)
-        self.job[self.places.COUNT] = 1
-        self._point()
-        self.peak_bytes = self._used_bytes(1, self.table.size_bytes)
-        self.machine.function("seed", None, c_void_p)(self.job.ctypes.data)
+        with self.store.states.view(8 * len(words)) as start:
+            start[:] = b"".join(word.to_bytes(8, sys.byteorder) for word in words)
+        self.store.job[self.places.COUNT] = 1
+        self.code.enter(self.store.address, 0, 1)
+        self.code.first(self.store.address)
 
-    def _count(self) -> int:
-        return int(self.job[self.places.COUNT])
+    def _level(self, first: int, last: int, limits: _Limits, reports: _Reports) -> str | None:
+        """Expand the states from `first` up to `last`; or say why not all."""
+        store, at = self.store, first
+        while at < last:
+            before = time.perf_counter()
+            end = min(at + self.chunk, last)
+            reached = self.code.expand(store.address, at, end)
+            now = time.perf_counter()
+            if self.code.optimised and end - at == self.chunk == reached - at:
+                self.chunk = _next_chunk(self.chunk, now - before)
+            at = reached
+            why = self._why(limits, now)
+            if why is None and reached < end:
+                why = store.grow(
+                    self.code.rehash, self.code.enter, expanded=at, memory_bytes=limits.memory_bytes
+                )
+            if why is not None:
+                over = at == last == store.count and why != "internal"  # nothing is left to stop
+                return None if over else why
+            reports.tell(store.count, at, now)
+            if not self.code.optimised and self._worth_tuning(at):
+                self.code = self._tuned_code(at)
+        return None
+
+    def _worth_tuning(self, expanded: int) -> bool:
+        """Whether the search is likely to go on for longer than optimising takes."""
+        if self.optimise_after is not None:
+            return expanded >= self.optimise_after
+        waiting = self.store.count - expanded
+        return expanded >= TUNING_STATES_LATE or (expanded >= TUNING_STATES and waiting > expanded // 4)
 
     def _found(self, slot: int) -> tuple[int, int] | None:
         """State and command of a hit."""
         start = self.places.found + 2 * slot
-        state, command = int(self.job[start]), int(self.job[start + 1])
+        state, command = self.store.job[start : start + 2]
         return (state, command) if state >= 0 else None
 
     def _why(self, limits: _Limits, now: float) -> str | None:
@@ -297,7 +325,7 @@ class _Search:
             return "internal"
         if limits.deadline is not None and now > limits.deadline:
             return "time"
-        if limits.max_states is not None and self._count() >= limits.max_states:
+        if limits.max_states is not None and self.store.count > limits.max_states:
             return "states"
         return None
 
@@ -311,17 +339,13 @@ class _Search:
 
     # -- results
 
-    def _result(
-        self, level_starts: list[int], why: str | None, *, seconds: float, compiling: float
-    ) -> SearchResult:
-        import numpy as np
-
-        count, places, job = self._count(), self.places, self.job
-        used = self._used_bytes(count, self.table.size_bytes)
-        taken = tuple(int(n) for n in job[places.taken : places.taken + places.commands])
-        cuts = {i: int(n) for i, n in enumerate(job[places.cut : places.cut + places.commands]) if n}
-        self.table.free()
-        words = np.frombuffer(self.states.view(count * self.state_bytes), np.uint64)
+    def _result(self, level_starts: list[int], why: str | None, seconds: float) -> SearchResult:
+        store, places, job = self.store, self.places, self.store.job
+        count, used = store.count, store.bytes_now()
+        taken = tuple(job[places.taken : places.cut])
+        cuts = {i: n for i, n in enumerate(job[places.cut : places.found]) if n}
+        store.table.free()
+        store.buffer.free()
         result = SearchResult(
             model=self.model,
             layout=self.layout,
@@ -334,17 +358,17 @@ class _Search:
             enabled=taken,
             faults=[],
             hits={},
-            dead_ends=int(job[places.DEAD]),
-            first_dead_end=int(job[places.FIRST_DEAD]) if job[places.DEAD] else None,
-            boundary_ends=int(job[places.BOUNDARY]),
-            first_boundary_end=int(job[places.FIRST_BOUNDARY]) if job[places.BOUNDARY] else None,
+            dead_ends=job[places.DEAD],
+            first_dead_end=job[places.FIRST_DEAD] if job[places.DEAD] else None,
+            boundary_ends=job[places.BOUNDARY],
+            first_boundary_end=job[places.FIRST_BOUNDARY] if job[places.BOUNDARY] else None,
             seconds=seconds,
-            compile_seconds=compiling,
+            compile_seconds=self.compile_seconds,
             bytes_per_state=used / count,
-            peak_bytes=max(self.peak_bytes, used),
+            peak_bytes=store.peak_bytes,
             level_starts=level_starts,
-            words=words.reshape(count, self.layout.words),
-            parents=np.frombuffer(self.parents.view(count * 4), np.uint32),
+            words=store.states.view(count * store.state_bytes).cast("Q"),
+            parents=store.parents.view(count * PARENT_BYTES).cast("I"),
         )
         self._hits(result)
         return result
@@ -370,6 +394,22 @@ class _Search:
         state, command = found
         steps = 0 if kind == "state" else 1
         return Hit(name, kind, state, command if command >= 0 else None, result.depth_of(state) + steps)
+
+
+class _Reports:
+    """Progress, told at most every tenth of a second."""
+
+    def __init__(self, on_progress: Callable[[Progress], None] | None, started: float) -> None:
+        self.on_progress = on_progress
+        self.started = started
+        self.next = started + PROGRESS_SECONDS
+        self.depth = 1
+
+    def tell(self, states: int, expanded: int, now: float) -> None:
+        """Report, if it is time."""
+        if self.on_progress is not None and now >= self.next:
+            self.next = now + PROGRESS_SECONDS
+            self.on_progress(Progress(states, expanded, self.depth, now - self.started))
 
 
 def _next_chunk(chunk: int, seconds: float) -> int:

@@ -1,21 +1,24 @@
 """The search loop in LLVM IR: expand states in blocks, look successors up in the table, append the new ones.
 
-The functions: `expand(job, first, last)` expands states from index `first` up to `last` and returns the index where it
-stopped, which is before `last` when table or arrays have to grow; `seed(job)` enters state 0; `rehash` is in `table`.
+The functions: `expand(job, first, last)` expands states from index `first` up to `last` and returns the index
+where it stopped, which is before `last` when table or arrays have to grow; `first(job)` evaluates the claims
+over state 0; those about the table alone are in `table`.
 
-Successors of a block lie in a buffer of *entries*: the words of the state, its parent, its bucket (or its hash, where
-the table holds indices) and in that case the index of a candidate.
+Successors of a block lie in a buffer of *entries*: the words of the state, its parent, its bucket (or its
+hash, where the table holds indices) and in that case the index of a candidate.
 """
 
 from __future__ import annotations
 
-from fencepost.checker.native.codegen import JobLayout, entry_words
+from fencepost.checker.native.codegen import entry_words
+from fencepost.checker.native.job import JobLayout
 from fencepost.checker.native.layout import Layout
 from fencepost.checker.native.table import (
-    BUCKET_BYTES,
     DECLARATIONS,
     HOME,
+    enter_function,
     fetch_candidate,
+    fetch_function,
     find_index,
     find_state,
     hash_function,
@@ -69,17 +72,26 @@ exit:
 """
 
 
-def skeleton(layout: Layout, job: JobLayout, *, steps: int, check: bool, most: int) -> str:
-    """The text of all functions but those of `codegen`; `most` successors can come from one state."""
-    table = _load("table", job.TABLE, "ptr") + _load("buckets", job.BUCKETS, "i64")
+def skeleton(layout: Layout, job: JobLayout, *, steps: int, fetch: bool, most: int) -> str:
+    """The text of all functions but those of `codegen`.
+
+    `fetch`: the step functions do not fetch buckets themselves. `most` successors can come from one state.
+    """
+    table = (
+        _load("states", job.STATES, "ptr")
+        + _load("table", job.TABLE, "ptr")
+        + _load("buckets", job.BUCKETS, "i64")
+    )
     parts = [
         hash_function(layout),
         HOME,
+        fetch_function(layout),
         _RECORD.format(found=job.found),
         _STUCK.format(blocked=job.BLOCKED, dead=job.DEAD, boundary=job.BOUNDARY),
-        _seed(layout, job, check=check),
+        _check_first(layout),
+        enter_function(layout, table),
         rehash_function(layout, table),
-        _expand(layout, job, steps=steps, check=check, most=most),
+        _expand(layout, job, steps=steps, fetch=fetch, most=most),
         DECLARATIONS,
     ]
     return "\n".join(parts)
@@ -91,18 +103,13 @@ def _load(name: str, place: int, kind: str) -> str:
   %{name} = load {kind}, ptr %{name}.p"""
 
 
-def _seed(layout: Layout, job: JobLayout, *, check: bool) -> str:
-    words = words_of(layout, "%s")
+def _check_first(layout: Layout) -> str:
+    """`@first(job)`: evaluate the claims over state 0."""
     return f"""
-define void @seed(ptr %job) nounwind {{
-entry:{_load("states", job.STATES, "ptr")}{_load("table", job.TABLE, "ptr")}{_load("buckets", job.BUCKETS, "i64")}
+define void @first(ptr %job) nounwind {{
+entry:{_load("states", JobLayout.STATES, "ptr")}
 {load_words(layout, "s", "%states")}
-  %hash = call i64 @hash({words})
-  %b = call i64 @home(i64 %hash, i64 %buckets)
-  %place = mul i64 %b, {BUCKET_BYTES}
-  %slotp = getelementptr i8, ptr %table, i64 %place
-{store_slot(layout, "%slotp", "0")}
-  {f"call void @check({words}, ptr %job, i64 0)" if check else ""}
+  call void @check({words_of(layout, "%s")}, ptr %job, i64 0)
   ret void
 }}
 """
@@ -112,16 +119,15 @@ def _steps(layout: Layout, steps: int) -> tuple[str, str]:
     """The calls that write all successors of a state to the buffer, and the name of its end after them."""
     calls, out = [], "%out"
     for i in range(steps):
-        arguments = f"{words_of(layout, '%w')}, ptr {out}, ptr %job, i64 %state"
+        arguments = f"{words_of(layout, '%w')}, ptr {out}, ptr %job, ptr %table, i64 %buckets, i64 %state"
         calls.append(f"  %out{i} = call ptr @step{i}({arguments})")
         out = f"%out{i}"
     return "\n".join(calls), out
 
 
-def _expand(layout: Layout, job: JobLayout, *, steps: int, check: bool, most: int) -> str:
-    count, stride = layout.words, 8 * entry_words(layout)
+def _expand(layout: Layout, job: JobLayout, *, steps: int, fetch: bool, most: int) -> str:
+    count = layout.words
     calls, end = _steps(layout, steps)
-    whole = holds_states(layout)
     return f"""
 define i64 @expand(ptr noalias %job, i64 %first, i64 %last) nounwind {{
 entry:
@@ -162,29 +168,16 @@ genend:
   %genmore = icmp ult i64 %state1, %inext
   br i1 %genmore, label %gen, label %fetch
 fetch:
-  %f = phi ptr [%buffer, %genend], [%fnext, %fetching]
-  %fetchmore = icmp ult ptr %f, {end}
-  br i1 %fetchmore, label %fetching, label %fetched
-fetching:
-  %fnext = getelementptr i8, ptr %f, i64 {stride}
-{load_words(layout, "f", "%f")}
-  %fhash = call i64 @hash({words_of(layout, "%f")})
-  %fb = call i64 @home(i64 %fhash, i64 %buckets)
-  %fplace = mul i64 %fb, {BUCKET_BYTES}
-  %fp = getelementptr i8, ptr %table, i64 %fplace
-  call void @llvm.prefetch.p0(ptr %fp, i32 0, i32 3, i32 1)
-  %fkeep = getelementptr i64, ptr %f, i64 {count + 1}
-  store i64 {"%fb" if whole else "%fhash"}, ptr %fkeep
-  br label %fetch
+{_fetches(layout, end) if fetch else "  br label %fetched"}
 fetched:
-  br label %{"looks" if whole else "peek"}
-{"" if whole else _peek(layout, end)}
+  br label %{"looks" if holds_states(layout) else "peek"}
+{"" if holds_states(layout) else _peek(layout, end)}
 looks:
   br label %look
 {_look(layout, end)}
 looked:
-  br label %{"check" if check else "blockend"}
-{_checks(layout) if check else ""}
+  br label %check
+{_checks(layout)}
 blockend:
   br label %block
 exit:
@@ -193,6 +186,22 @@ exit:
   ret i64 %i
 }}
 """
+
+
+def _fetches(layout: Layout, end: str) -> str:
+    """Fetch the bucket of every entry, where the step functions have not done so."""
+    return f"""  br label %fetchnext
+fetchnext:
+  %f = phi ptr [%buffer, %fetch], [%fnext, %fetching]
+  %fetchmore = icmp ult ptr %f, {end}
+  br i1 %fetchmore, label %fetching, label %fetched
+fetching:
+  %fnext = getelementptr i8, ptr %f, i64 {8 * entry_words(layout)}
+{load_words(layout, "f", "%f")}
+  %fkept = call i64 @fetch({words_of(layout, "%f")}, ptr %table, i64 %buckets)
+  %fkeep = getelementptr i64, ptr %f, i64 {layout.words + 1}
+  store i64 %fkept, ptr %fkeep
+  br label %fetchnext"""
 
 
 def _peek(layout: Layout, end: str) -> str:

@@ -1,13 +1,15 @@
 """The table of states in LLVM IR: open addressing in buckets of one cache line.
 
-The bucket of a state is given by the upper bits of its hash, so that growing is one pass from the front to the back of
-both tables. A bucket fills from the front and overflows into the next one; nothing is ever removed. So where a state
-is in the table, it is before the first empty slot on its way.
+The bucket of a state is given by the upper bits of its hash, so that growing is one pass through the table. A
+bucket fills from the front and overflows into the next one; nothing is ever removed. So where a state is in
+the table, it is before the first empty slot on its way.
 
-*States*, where a state is one word: eight slots that hold the word xor a pattern that no state has; 0 means empty.
+*States*, where a state is one word: eight slots that hold the word xor a pattern that no state has; 0 means
+empty.
 
-*Indices*, for more words: eight slots of 32 bits of the hash and the state's index plus one; 0 means empty. States are
-compared in full; the hash only says which. (Whole states of two words were tried: slower, and a third more memory.)
+*Indices*, for more words: eight slots of 32 bits of the hash and the state's index plus one; 0 means empty.
+States are compared in full; the hash only says which. (Whole states of two words were tried: slower, and a
+third more memory.)
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def words_of(layout: Layout, prefix: str) -> str:
 
 
 def load_words(layout: Layout, name: str, pointer: str) -> str:
-    """Load the words of a state at `pointer` as %name0, %name1, …"""
+    """Load the words of a state at `pointer` as %name0, %name1 and so on."""
     lines = []
     for i in range(layout.words):
         lines.append(f"  %{name}{i}.p = getelementptr i64, ptr {pointer}, i64 {i}")
@@ -92,6 +94,21 @@ def _mix(name: str, a: str, b: str) -> list[str]:
     ]
 
 
+def fetch_function(layout: Layout) -> str:
+    """`@fetch`: start to load the bucket of a state; gives what its entry keeps: its bucket, or its hash."""
+    kept = "%b" if holds_states(layout) else "%hash"
+    return f"""
+define internal i64 @fetch({words_of(layout, "%w")}, ptr %table, i64 %buckets) nounwind alwaysinline {{
+  %hash = call i64 @hash({words_of(layout, "%w")})
+  %b = call i64 @home(i64 %hash, i64 %buckets)
+  %place = mul i64 %b, {BUCKET_BYTES}
+  %p = getelementptr i8, ptr %table, i64 %place
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)
+  ret i64 {kept}
+}}
+"""
+
+
 def store_slot(layout: Layout, address: str, index: str) -> str:
     """Store the state with words %s… and hash %hash at a slot; `index` is its number."""
     if holds_states(layout):
@@ -119,8 +136,8 @@ full:
 def find_state(layout: Layout) -> str:
     """Look for the state %s0 from bucket %kept on, in a table of whole states; ends in the block `enter`.
 
-    There %slotp is its slot, or an empty one where it is new (%isnew). No branch depends on whether it is new, which
-    nothing predicts.
+    There %slotp is its slot, or an empty one where it is new (%isnew). No branch depends on whether it is
+    new, which nothing predicts.
     """
     return f"""  %key = xor i64 %s0, {signed(layout.unused or 0)}
 {_splat("same", "%key", 4)}
@@ -197,7 +214,7 @@ def fetch_candidate(layout: Layout, keep: int) -> str:
 
 
 def _same_words(layout: Layout, name: str, low: str) -> str:
-    """%name.same: whether the state whose index plus one is `low` has the words %s…"""
+    """%name.same: whether the state whose index plus one is `low` has the words %s0, %s1 and so on."""
     lines = [
         f"  %{name}.index = sub i64 {low}, 1",
         f"  %{name}.at = mul i64 %{name}.index, {layout.words}",
@@ -262,57 +279,171 @@ enter:
   %slotp = getelementptr i64, ptr %bp, i64 %lane"""
 
 
-def rehash_function(layout: Layout, table: str) -> str:
-    """`@rehash(job, old, buckets, fills)`: enter what is in an older table of so many buckets.
+def enter_function(layout: Layout, pointers: str) -> str:
+    """`@enter(job, first, last)`: enter the states of these numbers, which are not in the table.
 
-    `table` is IR that loads %table and %buckets from the job. `fills` is a zeroed byte for each new bucket, which
-    counts its slots in use. No branch depends on whether a slot is empty.
+    `pointers` is IR that loads %states, %table and %buckets from the job.
     """
-    if holds_states(layout):
-        hashed = f"  %plain = xor i64 %slot, {signed(layout.unused or 0)}\n  %hash = call i64 @hash(i64 %plain)"
-    else:
-        hashed = f"  %hash = and i64 %slot, {-(1 << 32)}"
     return f"""
-define void @rehash(ptr %job, ptr %old, i64 %oldbuckets, ptr %fills) nounwind {{
+define void @enter(ptr %job, i64 %first, i64 %last) nounwind {{
 entry:
-  %scratch = alloca i64
-{table}
-  %slots = mul i64 %oldbuckets, {BUCKET_SLOTS}
+{pointers}
   br label %each
 each:
-  %i = phi i64 [0, %entry], [%i1, %on]
-  %previous = phi i64 [0, %entry], [%b, %on]
-  %more = icmp ult i64 %i, %slots
+  %i = phi i64 [%first, %entry], [%i1, %put]
+  %more = icmp ult i64 %i, %last
   br i1 %more, label %look, label %exit
 look:
   %i1 = add i64 %i, 1
-  %from = getelementptr i64, ptr %old, i64 %i
-  %slot = load i64, ptr %from
-  %none = icmp eq i64 %slot, 0
-{hashed}
+  %at = mul i64 %i, {layout.words}
+  %sp = getelementptr i64, ptr %states, i64 %at
+{load_words(layout, "s", "%sp")}
+  %hash = call i64 @hash({words_of(layout, "%s")})
   %home = call i64 @home(i64 %hash, i64 %buckets)
-  %start = select i1 %none, i64 %previous, i64 %home
   br label %probe
 probe:
-  %b = phi i64 [%start, %look], [%bn, %full]
-  %fillp = getelementptr i8, ptr %fills, i64 %b
-  %fill = load i8, ptr %fillp
-  %room = icmp ult i8 %fill, {BUCKET_SLOTS}
-  %fine = or i1 %room, %none
-  br i1 %fine, label %on, label %full
+  %b = phi i64 [%home, %look], [%bn, %full]
+  %place = mul i64 %b, {BUCKET_BYTES}
+  %bp = getelementptr i8, ptr %table, i64 %place
+  %v = load <8 x i64>, ptr %bp, align 64
+  %empty = icmp eq <8 x i64> %v, zeroinitializer
+  %bits = bitcast <8 x i1> %empty to i8
+  %isfull = icmp eq i8 %bits, 0
+  br i1 %isfull, label %full, label %put
 {NEXT_BUCKET}
-on:
-  %first = mul i64 %b, {BUCKET_SLOTS}
+put:
+  %m = zext i8 %bits to i32
+  %lane32 = call i32 @llvm.cttz.i32(i32 %m, i1 true)
+  %lane = zext i32 %lane32 to i64
+  %slotp = getelementptr i64, ptr %bp, i64 %lane
+{store_slot(layout, "%slotp", "%i")}
+  br label %each
+exit:
+  ret void
+}}
+"""
+
+
+def rehash_function(layout: Layout, pointers: str) -> str:
+    """`@rehash(job, oldbuckets, fills, late, room)`: spread a table over its memory, which has been enlarged.
+
+    From the back to the front each old bucket is taken out and its slots put where they belong. That is never
+    further to the front, but for slots that had overflowed into their bucket or overflow beyond the end: they
+    wait in `late`, which has `room` for so many. `fills` is a zeroed byte for each new bucket, which counts
+    its slots in use. The result is how many waited, or -1 when there was no room: then the table is to be
+    cleared and all states entered again.
+    """
+    if holds_states(layout):
+        hashed = [
+            f"%plain = xor i64 %slot, {signed(layout.unused or 0)}",
+            "%hash = call i64 @hash(i64 %plain)",
+        ]
+    else:
+        hashed = [f"%hash = and i64 %slot, {-(1 << 32)}"]
+    home = "\n".join(f"  {line}" for line in [*hashed, "%home = call i64 @home(i64 %hash, i64 %buckets)"])
+    again = home.replace("%", "%l.").replace("@l.", "@").replace("%l.buckets", "%buckets")
+    return f"""
+define i64 @rehash(ptr %job, i64 %oldbuckets, ptr %fills, ptr %late, i64 %room) nounwind {{
+entry:
+  %lanes = alloca [8 x i64], align 64
+  %scratch = alloca i64
+{pointers}
+  br label %each
+each:
+  %b = phi i64 [%oldbuckets, %entry], [%b1, %taken]
+  %waiting = phi i64 [0, %entry], [%waits, %taken]
+  %done = icmp eq i64 %b, 0
+  br i1 %done, label %lates, label %take
+take:
+  %b1 = sub i64 %b, 1
+  %place = mul i64 %b1, {BUCKET_BYTES}
+  %bp = getelementptr i8, ptr %table, i64 %place
+  %v = load <8 x i64>, ptr %bp, align 64
+  store <8 x i64> %v, ptr %lanes, align 64
+  store <8 x i64> zeroinitializer, ptr %bp, align 64
+  br label %lane
+lane:
+  %i = phi i64 [0, %take], [%i1, %on]
+  %waits = phi i64 [%waiting, %take], [%waits1, %on]
+  %more = icmp ult i64 %i, {BUCKET_SLOTS}
+  br i1 %more, label %look, label %taken
+look:
+  %i1 = add i64 %i, 1
+  %lanep = getelementptr i64, ptr %lanes, i64 %i
+  %slot = load i64, ptr %lanep
+  %none = icmp eq i64 %slot, 0
+{home}
+  %start = select i1 %none, i64 %b1, i64 %home
+  %early = icmp ult i64 %start, %b1
+  br i1 %early, label %wait, label %probe
+probe:
+  %to = phi i64 [%start, %look], [%next, %full]
+  %fillp = getelementptr i8, ptr %fills, i64 %to
+  %fill = load i8, ptr %fillp
+  %free = icmp ult i8 %fill, {BUCKET_SLOTS}
+  %fine = or i1 %free, %none
+  br i1 %fine, label %put, label %full
+full:
+  %next = add i64 %to, 1
+  %over = icmp eq i64 %next, %buckets
+  br i1 %over, label %wait, label %probe
+put:
+  %target0 = mul i64 %to, {BUCKET_SLOTS}
   %fill64 = zext i8 %fill to i64
-  %lane = add i64 %first, %fill64
-  %slotp = getelementptr i64, ptr %table, i64 %lane
+  %target1 = add i64 %target0, %fill64
+  %slotp = getelementptr i64, ptr %table, i64 %target1
   %target = select i1 %none, ptr %scratch, ptr %slotp
   store i64 %slot, ptr %target
   %one = select i1 %none, i8 0, i8 1
   %filled = add i8 %fill, %one
   store i8 %filled, ptr %fillp
+  br label %on
+wait:
+  %roomy = icmp ult i64 %waits, %room
+  br i1 %roomy, label %waited, label %failed
+waited:
+  %waitp = getelementptr i64, ptr %late, i64 %waits
+  store i64 %slot, ptr %waitp
+  %waitsmore = add i64 %waits, 1
+  br label %on
+on:
+  %waits1 = phi i64 [%waits, %put], [%waitsmore, %waited]
+  br label %lane
+taken:
   br label %each
+lates:
+  %l = phi i64 [0, %each], [%l1, %l.put]
+  %lmore = icmp ult i64 %l, %waiting
+  br i1 %lmore, label %l.look, label %exit
+l.look:
+  %l1 = add i64 %l, 1
+  %lp = getelementptr i64, ptr %late, i64 %l
+  %l.slot = load i64, ptr %lp
+{again}
+  br label %l.probe
+l.probe:
+  %l.to = phi i64 [%l.home, %l.look], [%l.next, %l.full]
+  %l.fillp = getelementptr i8, ptr %fills, i64 %l.to
+  %l.fill = load i8, ptr %l.fillp
+  %l.free = icmp ult i8 %l.fill, {BUCKET_SLOTS}
+  br i1 %l.free, label %l.put, label %l.full
+l.full:
+  %l.next0 = add i64 %l.to, 1
+  %l.over = icmp eq i64 %l.next0, %buckets
+  %l.next = select i1 %l.over, i64 0, i64 %l.next0
+  br label %l.probe
+l.put:
+  %l.target0 = mul i64 %l.to, {BUCKET_SLOTS}
+  %l.fill64 = zext i8 %l.fill to i64
+  %l.target1 = add i64 %l.target0, %l.fill64
+  %l.slotp = getelementptr i64, ptr %table, i64 %l.target1
+  store i64 %l.slot, ptr %l.slotp
+  %l.filled = add i8 %l.fill, 1
+  store i8 %l.filled, ptr %l.fillp
+  br label %lates
 exit:
-  ret void
+  ret i64 %waiting
+failed:
+  ret i64 -1
 }}
 """

@@ -97,6 +97,7 @@ class Moves:
                 self.moves.append(self._move(command, f"{action.name}[{command.outcome}{several}]"))
         self.supplies = tuple(self._supplies())
         self._after: dict[str, dict[t.Term, t.Term]] = {}
+        self._words: dict[t.Term, tuple[t.Term, ...]] = {}
 
     def claim(self, function: Callable[..., Any]) -> t.Term:
         """A claim as one term for all sizes; raises NeedsFiniteError when it has none."""
@@ -199,10 +200,16 @@ class Moves:
                 t.variable(f"{leaf}{suffix}", variable.domain): move.updates.get(leaf, variable)
                 for leaf, variable in self.leaves.items()
             }
-        for word in t.variables_of([claim]) if suffix else ():
-            if str(word.payload).startswith("step "):
-                cache[word] = t.boolean(step_word(str(word.payload), move.command))
+        for word in self._words_of(claim) if suffix else ():
+            cache[word] = t.boolean(step_word(str(word.payload), move.command))
         return t.substitute(claim, {}, cache)
+
+    def _words_of(self, claim: t.Term) -> tuple[t.Term, ...]:
+        found = self._words.get(claim)
+        if found is None:
+            words = (v for v in t.variables_of([claim]) if str(v.payload).startswith("step "))
+            found = self._words[claim] = tuple(words)
+        return found
 
     def _supplies(self) -> Iterator[t.Term]:
         """The families that say which ids are used, where only finitely many ever are."""

@@ -15,7 +15,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fencepost.checker.smt.instance import Instance
-from fencepost.checker.smt.obligations import ANY_STATE, START, Move, Moves, Obligation, parts_of, subterms
+from fencepost.checker.smt.obligations import (
+    ANY_STATE,
+    DOMAINS,
+    FAULTS,
+    START,
+    Move,
+    Moves,
+    Obligation,
+    parts_of,
+    subterms,
+)
 from fencepost.checker.smt.solver import (
     BRIEFLY,
     MODELS,
@@ -30,7 +40,7 @@ from fencepost.checker.smt.solver import (
 )
 from fencepost.checker.smt.translate import Formula, Translator
 from fencepost.model import terms as t
-from fencepost.model.errors import NeedsFiniteError
+from fencepost.model.errors import ModelError, NeedsFiniteError
 from fencepost.model.protocol import Protocol
 
 TRIVIAL, FOLDED = "trivial", "folded"
@@ -92,7 +102,9 @@ class ProofResult:
 
     def needs_ids(self, name: str) -> bool:
         """Whether the proof of `name` takes it that fresh ids never run out, as for all sizes they do not."""
-        used = self.rests_on(name) | {name}
+        used = {name, DOMAINS, FAULTS}
+        for start in tuple(used):
+            used |= self.rests_on(start)
         return any(r.supplied for r in self.obligations if r.obligation.claim in used)
 
     def rests_on(self, name: str) -> frozenset[str]:
@@ -309,10 +321,13 @@ def prove(
     unknown. `supports` restricts the hypotheses of a claim to itself and the names given for it; by default
     all claims and supporting invariants are assumed. `off` are switches of the world that the proof assumes
     off (§16); all others are open, so the proof covers each combination. What has no reading for all sizes is
-    not proved, with the reason; raises ModelError for a claim that reads what may not be there.
+    not proved, with the reason. Raises ModelError for a claim that reads what may not be there, and for two
+    claims of one name.
     """
     started = time.monotonic()
     every = {**claims, **steps, **supporting}
+    if len(every) < len(claims) + len(steps) + len(supporting):
+        raise ModelError("two claims of one name", instead="name claims, step claims and invariants apart")
     switches_off = frozenset(off)
     try:
         moves = Moves(protocol, switches_off)

@@ -247,7 +247,7 @@ class Unbounded:
         return found
 
     def _rewrite(self, term: t.Term) -> t.Term:
-        if term.op == "limit" or (term.op in ("eq", "neg") and any(_is_limit(a) for a in term.args)):
+        if term.op == "limit":
             raise self._no_limit(term)
         if term.op == "count":
             raise needs_finite(term, self.site)

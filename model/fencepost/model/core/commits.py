@@ -1,8 +1,8 @@
 """Gate 2, the commit: whose change of state is accepted (§4).
 
-A commit is a message with an id of its own. It may be late, arrive twice or not at all; the store decides each copy in
-one transaction, and the id lets sender and store agree on what became of it. A worker may have several commits on
-their way, sent on the same beliefs: it runs steps at the same time.
+A commit is a message with an id of its own. It may be late, arrive twice or not at all; the store decides
+each copy in one transaction, and the id lets sender and store agree on what became of it. A worker may have
+several commits on their way, sent on the same beliefs: it runs steps at the same time.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def receive_answer(s: State, c: Element) -> None:
 
 @core.action(WORKER, c=commits)
 def ask(s: State, c: Element) -> None:
-    """A worker without an answer asks the store: accepted, never to be, or undecided, and then it sends it again."""
+    """A worker without an answer asks the store: accepted, never to be, or undecided; then it sends again."""
     when(awaits(s, c))
     when(s.answer[c] == Answer.none)
     if in_log(s, c):
@@ -91,7 +91,7 @@ def ask(s: State, c: Element) -> None:
 
 
 def learn_decided(s: State, c: Element, answer: Member) -> None:
-    """What a worker does when it knows what became of its commit: go on, re-read, or stop acting as the owner."""
+    """What a worker does once it knows what became of its commit: go on, re-read, or stop being the owner."""
     sent = s.request[c].value
     w = sent.by.worker
     s.awaited[c] = False

@@ -1,7 +1,7 @@
 """Gate 1, the lease: who may try (§3).
 
-A call that a worker makes here is decided in one transaction of the store. What the worker then knows is another
-matter: with `lost` the call was decided, and the answer never came.
+A call that a worker makes here is decided in one transaction of the store. What the worker then knows is
+another matter: with `lost` the call was decided, and the answer never came.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def release(s: State, w: Element, lost: bool) -> None:
 
 @core.action(WORKER, w=workers)
 def reread(s: State, w: Element) -> None:
-    """A worker that does not know what became of its call reads the row, and adopts the lease if it is its own."""
+    """A worker that does not know what became of its call reads the row; it adopts a lease of its own."""
     when(acts(s, w))
     when(s.unsure[w])
 

@@ -20,3 +20,19 @@ core.scope(
     switches=ALL_SWITCHES,
     why="two workers, one takeover and one restart: the smallest in which each claim can fail",
 )
+core.scope(
+    "usual",
+    sizes={"worker": 3, "commit": 2},
+    bounds={"lease_version": 3, "state_version": 2, "incarnation": 1},
+    switches=("crash", "commit_duplicated"),
+    why="three workers who hold the lease in turn, with restarts and copies that arrive late; without "
+    "pauses and lost messages, which small has: some minutes and 2 GB",
+)
+core.scope(
+    "large",
+    sizes={"worker": 3, "commit": 2},
+    bounds={"lease_version": 3, "state_version": 2, "incarnation": 0},
+    switches=ALL_SWITCHES,
+    why="three workers, three leases and every fault, but no restart, so what needs one is not exercised: "
+    "96 million states, some minutes and 4 GB",
+)

@@ -1,8 +1,8 @@
-"""The state of the core: one instance's row and event log, workers with beliefs, commits on their way (§1–§4).
+"""The state of the core: one instance's row and event log, workers with beliefs, commits on their way.
 
-Left out, and why that is safe: steps and their statuses (a commit here stands for any change of state), requests of
-those without a lease (they move no version), and the clock itself (a lease is live or over, and `expire` may happen at
-any moment while it is live: every clock, right or wrong, is one of these behaviours).
+Left out, and why that is safe: steps and their statuses (a commit here stands for any change of state),
+requests of those without a lease (they move no version), and the clock itself (a lease is live or over, and
+`expire` may happen at any moment while it is live: every clock, right or wrong, is one of these behaviours).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fencepost.model.language import State, absent, derived, some
 from fencepost.model.protocol import HISTORY, Protocol
 
 WORKER, NETWORK, CLOCK, SUPERVISOR, WORLD = "worker", "network", "clock", "supervisor", "world"
-"""Who acts: workers; the network, which delivers; the clock; who restarts and resumes; and everything that fails."""
+"""Who acts: workers; the network, which delivers; the clock; who restarts and resumes; all that fails."""
 
 STORE = "store"
 
@@ -50,17 +50,23 @@ _variable("log", Family(state_versions, of=Optional(commits)), absent, home=STOR
           meaning="event log: the commit accepted as this state version")  # fmt: skip
 # What each worker is and believes: gone when it crashes.
 _variable("up", Family(workers, of=BOOLEAN), True, home=WORKER, meaning="whether its process runs")
-_variable("paused", Family(workers, of=BOOLEAN), False, home=WORKER, meaning="whether it stands still, unaware")
-_variable("incarnation", Family(workers, of=incarnations), 0, home=WORKER, meaning="restarts of that name so far")
+_variable("paused", Family(workers, of=BOOLEAN), False, home=WORKER,
+          meaning="whether it stands still, unaware")  # fmt: skip
+_variable("incarnation", Family(workers, of=incarnations), 0, home=WORKER,
+          meaning="restarts of that name so far")  # fmt: skip
 _variable("believes", Family(workers, of=Optional(Versions)), absent, home=WORKER,
           meaning="the lease it takes for its own, and the versions it last read")  # fmt: skip
-_variable("unsure", Family(workers, of=BOOLEAN), False, home=WORKER, meaning="whether it has to re-read the row first")
-_variable("awaited", Family(commits, of=BOOLEAN), False, home=WORKER, meaning="whether the sender waits for an answer")
+_variable("unsure", Family(workers, of=BOOLEAN), False, home=WORKER,
+          meaning="whether it has to re-read the row first")  # fmt: skip
+_variable("awaited", Family(commits, of=BOOLEAN), False, home=WORKER,
+          meaning="whether the sender waits for an answer")  # fmt: skip
 # What is on its way.
 _variable("request", Family(commits, of=Optional(Request)), absent, home=NETWORK,
           meaning="what the commit with this id says, fixed when it is first sent")  # fmt: skip
-_variable("in_flight", Family(commits, of=BOOLEAN), False, home=NETWORK, meaning="whether a copy may still arrive")
-_variable("answer", Family(commits, of=Answer), Answer.none, home=NETWORK, meaning="the answer on its way back")
+_variable("in_flight", Family(commits, of=BOOLEAN), False, home=NETWORK,
+          meaning="whether a copy may still arrive")  # fmt: skip
+_variable("answer", Family(commits, of=Answer), Answer.none, home=NETWORK,
+          meaning="the answer on its way back")  # fmt: skip
 # What only claims read.
 _variable("holder", Family(lease_versions, of=Optional(Owner)), absent, home=HISTORY,
           meaning="who acquired this lease version")  # fmt: skip

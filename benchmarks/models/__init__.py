@@ -1,0 +1,1 @@
+"""Models that other tools have counted, written in fencepost's language."""

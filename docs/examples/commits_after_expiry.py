@@ -1,0 +1,6 @@
+"""A store that accepts the latest owner's commit also when its lease is over, as long as nobody has taken over."""
+
+from fencepost.model.core import core
+from fencepost.model.mutate import without
+
+late = without(core, "late commits", decide_commit=('"lease-expired"',))

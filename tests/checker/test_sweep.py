@@ -1,0 +1,88 @@
+"""Teeth: what is taken away from the core is noticed, or a reason is written why it need not be."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from tests.checker.support import lock, lock_claims
+
+from fencepost.checker.subject import Subject, core_subject
+from fencepost.checker.sweep import KINDS, SweepReport, sweep
+from fencepost.model.core import core
+from fencepost.model.mutate import ANSWER, GUARD, REFUSAL, mutants
+from fencepost.properties.unneeded import UNNEEDED
+
+
+def _lock_sweep(**changes: object) -> SweepReport:
+    claims = lock_claims()
+    for name in ("few_tickets", "after_seven_nobody_is_inside"):
+        del claims.claims[name]
+    return sweep(Subject(lock(), claims), scope="two", reasons={}, **changes)  # type: ignore[arg-type]
+
+
+def test_a_needed_guard_is_caught_by_its_claim_at_the_shortest_length() -> None:
+    row = next(r for r in _lock_sweep().rows if "held_by.present" in r.name)
+    assert (row.outcome, row.ids, dict(row.broken)) == ("caught", ("ONE",), {"one_inside": 2})
+
+
+def test_an_unneeded_guard_without_a_reason_is_a_finding() -> None:
+    report = _lock_sweep()
+    assert [r.text for r in report.unaccounted if r.kind == GUARD] == ["when(not s.inside[w])"]
+    assert report.exit_code != 0
+
+
+def test_a_claim_that_nothing_breaks_is_a_finding() -> None:
+    assert "tickets_grow" in _lock_sweep().unbroken
+
+
+def test_a_written_reason_accounts_for_a_row_and_says_so() -> None:
+    claims = lock_claims()
+    report = sweep(
+        Subject(lock(), claims),
+        scope="two",
+        kinds=[GUARD],
+        reasons={("take", "when(not s.inside[w])"): "because"},
+    )
+    assert next(r for r in report.rows if r.text == "when(not s.inside[w])").reason == "because"
+
+
+def test_a_sweep_out_of_budget_is_unfinished_not_passed() -> None:
+    report = _lock_sweep(budget_s=0.0)
+    assert {r.outcome for r in report.rows} == {"unfinished"}
+    assert report.exit_code != 0
+
+
+def test_jobs_do_not_change_what_is_found() -> None:
+    def facts(report: SweepReport) -> list[tuple[str, str]]:
+        return [(r.name, r.outcome) for r in report.rows]
+
+    assert facts(_lock_sweep(jobs=2)) == facts(_lock_sweep())
+
+
+def test_every_statement_of_the_core_that_can_be_taken_away_has_a_mutant() -> None:
+    kinds = Counter(m.kind for m in mutants(core))
+    assert set(kinds) == set(KINDS)
+    assert kinds[REFUSAL] == kinds[ANSWER] == 12
+
+
+def test_every_guard_of_the_core_is_needed_or_carries_a_reason() -> None:
+    report = sweep(core_subject(), kinds=[GUARD, REFUSAL, ANSWER], jobs=2)
+    assert [r.name for r in report.unaccounted] == []
+
+
+@pytest.mark.slow
+def test_every_change_of_the_core_is_noticed_or_explained_and_every_reason_is_used() -> None:
+    report = sweep(core_subject(), jobs=2)
+    assert [r.name for r in report.unaccounted] == []
+    silent = [r for r in report.rows if r.outcome == "nothing broke"]
+    unused = [key for key in UNNEEDED if not any(key[0] == r.action and key[1] in r.name for r in silent)]
+    assert unused == []
+    assert report.unbroken == ()
+
+
+@pytest.mark.slow
+def test_pairs_show_what_each_second_lock_is_for() -> None:
+    report = sweep(core_subject(), kinds=[REFUSAL], with_pairs=True, jobs=2)
+    pairs = {r.name: r.ids for r in report.rows if r.kind == "pair" and r.outcome == "caught"}
+    assert any("release" in name and "S5" in ids for name, ids in pairs.items())

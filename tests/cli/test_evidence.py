@@ -1,0 +1,188 @@
+"""The table of how each claim is known: its exit code, its budget, its parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost.checker.verdicts import Finding, Report, Verdict
+from fencepost.cli import evidence as module
+from fencepost.cli.evidence import EXPLORED, PARTS, PROVED, SHARES, SQLITE, EvidenceReport, Part, evidence
+from fencepost.cli.evidence_table import conclusion, note_lines, table_lines
+from fencepost.properties import CORE
+
+from .support import fencepost, users_file
+
+S1 = CORE.claims["stale_worker_never_overrides"]
+L3 = CORE.claims["no_stuck_state"]
+
+FIGURES = {
+    PROVED: {"bound": "any number of workers", "obligations": 3, "seconds": 0.1},
+    EXPLORED: {
+        "scope": "small", "bound": "2 workers", "states": 7, "transitions": 9, "depth": 2, "cut": 1,
+        "switches": "none", "seconds": 0.2,
+    },
+    SQLITE: {"grade": "lock-step, grade O", "bound": "5 runs", "runs": 5, "seed": 0, "seconds": 0.3},
+}  # fmt: skip
+
+
+def reported(part: str, verdict: Verdict, *, claim: object = S1, **details: object) -> Part:
+    finding = Finding(claim, verdict, part, "2 workers", "because", None, 0.0, details)  # type: ignore[arg-type]
+    figures = {**FIGURES[part], "declared": details.get("declares", ())}
+    return Part(part, report=Report(part, "core", (finding,), figures))
+
+
+def table(*parts: Part, required: Verdict | None = None) -> EvidenceReport:
+    given = {p.name: p for p in parts}
+    return EvidenceReport({name: given.get(name, Part(name)) for name in PARTS}, (S1,), 60.0, 1.0, required)
+
+
+GOOD = (reported(PROVED, Verdict.PROVED), reported(EXPLORED, Verdict.BOUNDED), reported(SQLITE, Verdict.HELD))
+
+
+def test_all_that_is_required_gives_exit_code_0() -> None:
+    assert table(*GOOD).exit_code == 0
+    assert table(*GOOD).verdicts() == {"S1": {PROVED: "PROVED", EXPLORED: "BOUNDED", SQLITE: "HELD"}}
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [
+        (reported(EXPLORED, Verdict.REFUTED), 1),
+        (reported(EXPLORED, Verdict.UNDETERMINED), 3),
+        (reported(SQLITE, Verdict.NOT_EXERCISED), 3),
+        (reported(SQLITE, Verdict.REFUTED), 1),
+        (reported(SQLITE, Verdict.REFUTED, declares=("S1",)), 0),
+        (reported(SQLITE, Verdict.NOT_EXERCISED, untellable=True), 0),
+        (Part(SQLITE, error="it fell over"), 4),
+        (Part(SQLITE), 3),
+    ],
+)
+def test_one_part_that_is_not_as_required_decides_the_exit_code(part: Part, code: int) -> None:
+    others = [p for p in GOOD if p.name != part.name]
+
+    assert table(*others, part).exit_code == code
+
+
+def test_require_proved_asks_for_proofs_of_all_claims() -> None:
+    bounded = (reported(PROVED, Verdict.BOUNDED), *GOOD[1:])
+
+    assert table(*GOOD, required=Verdict.PROVED).exit_code == 0
+    assert table(*bounded, required=Verdict.PROVED).exit_code == 3
+
+
+def test_nothing_known_is_no_pass() -> None:
+    assert table().exit_code == 3
+    assert "not every claim is known" in conclusion(table())
+
+
+def test_each_bound_and_each_reason_is_written_out() -> None:
+    report = table(*GOOD[:2], reported(SQLITE, Verdict.NOT_EXERCISED))
+    notes = "\n".join(note_lines(report))
+
+    for words in ("any number of workers", "7 states, 9 transitions", "1 transitions cut", "grade O: 5 runs"):
+        assert words in notes
+    assert "sqlite: S1 stale_worker_never_overrides: NOT EXERCISED: because" in notes
+    assert "PROVED" in table_lines(report)[1]
+
+
+def test_a_part_that_is_not_there_yet_is_neither_good_nor_bad() -> None:
+    assert table_lines(table(GOOD[0]))[1].split()[-2:] == ["…", "…"]
+
+
+def test_the_shares_leave_room_within_the_budget() -> None:
+    assert sum(SHARES.values()) <= 60
+
+
+def test_evidence_of_the_core_is_complete() -> None:
+    seen: list[EvidenceReport] = []
+    report = evidence(scope="quick", budget_s=300, on_update=seen.append)
+
+    assert report.exit_code == 0, "\n".join(note_lines(report))
+    rows = {row.id: row for row in report.rows}
+    assert set(CORE.ids()) <= set(rows)
+    assert rows["S3"].verdict(PROVED) is Verdict.PROVED
+    assert rows["S3"].verdict(EXPLORED) is Verdict.BOUNDED
+    assert rows["S3"].verdict(SQLITE) is Verdict.HELD
+    assert rows["L3"].verdict(SQLITE) is None
+    first = next(r for r in seen if any(p.ended for p in r.parts.values()))
+    assert not all(p.ended for p in first.parts.values())
+
+
+def test_a_part_that_runs_out_of_its_share_is_undetermined() -> None:
+    report = evidence(budget_s=1.0)
+
+    assert report.exit_code == 3
+    words = {word for cells in report.verdicts().values() for word in cells.values()}
+    assert "UNDETERMINED" in words
+    assert "REFUTED" not in words
+
+
+def test_a_part_that_fails_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PARTS", (PROVED,))
+    monkeypatch.setattr(module.sys, "executable", "false")
+    report = evidence(budget_s=30)
+
+    assert report.exit_code == 4
+    assert "ended with code" in report.parts[PROVED].error
+
+
+def test_claims_of_ones_own_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PARTS", (PROVED,))
+    report = evidence(file=users_file("holds"), budget_s=60)
+
+    assert report.verdicts()["M1"] == {PROVED: "PROVED"}
+
+
+def test_a_mistake_in_ones_own_file_is_shown_as_ever() -> None:
+    Path("own.py").write_text(
+        "from fencepost.properties import Claims\n\nmine = Claims('mine')\n\n\n@mine.always()\ndef own(s):\n"
+        "    '''A claim.'''\n    return s.owner is None\n",
+        encoding="utf-8",
+    )
+    done = fencepost("evidence", "--with", "own.py", "--jobs", "1")
+
+    assert (done.code, done.out) == (2, "")
+    assert "own.py:9: in own: `is None`" in done.err
+    assert "9 |     return s.owner is None" in done.err
+
+
+def test_a_changed_protocol_has_no_evidence_beside_sqlite() -> None:
+    done = fencepost("evidence", "--with", users_file("changed_guard"))
+
+    assert done.code == 2
+    assert "changes the protocol, and evidence is about the core" in done.err
+
+
+def test_wrong_names_are_reported_before_anything_runs() -> None:
+    assert "did you mean 'small'?" in fencepost("evidence", "--scope", "smal").err
+
+
+def test_the_command_prints_the_table_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.cli.evidence.evidence", lambda **_: table(*GOOD))
+    text, data = fencepost("evidence"), fencepost("evidence", "--json")
+
+    assert (text.code, data.code) == (0, 0)
+    assert "S1  stale_worker_never_overrides  PROVED, 0.00 s" in text.out
+    assert json.loads(data.out)["verdicts"]["S1"][SQLITE] == "HELD"
+
+
+@pytest.mark.parametrize(
+    ("pins", "code", "says"),
+    [
+        ('{"S1": {"proved": "PROVED", "explored": "BOUNDED", "sqlite": "HELD"}}', 0, "as pins.json says"),
+        ('{"S1": {"proved": "PROVED", "explored": "REFUTED", "sqlite": "HELD"}}', 1, "pinned as REFUTED"),
+        ('{"S2": "PROVED"}', 1, "S1, proved: PROVED, not pinned"),
+    ],
+)
+def test_the_table_is_compared_with_pins(
+    pins: str, code: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fencepost.cli.evidence.evidence", lambda **_: table(*GOOD))
+    Path("pins.json").write_text(pins, encoding="utf-8")
+    done = fencepost("evidence", "--expect", "pins.json")
+
+    assert done.code == code
+    assert says in done.out

@@ -1,0 +1,55 @@
+"""`verify` on the command line: the reference, broken stores, declarations, claims of one's own."""
+
+from __future__ import annotations
+
+import json
+
+from .support import fencepost, users_file
+
+FEW = ("--examples", "10")
+
+
+def test_the_reference_holds() -> None:
+    done = fencepost("verify", "sqlite", "S1", "S27", *FEW)
+
+    assert (done.code, done.err) == (0, "")
+    assert "HELD  S1   stale_worker_never_overrides" in done.out
+    assert "grade O" in done.out
+
+
+def test_a_store_that_does_not_conform_is_refuted_with_both_sides_answers() -> None:
+    done = fencepost("verify", f"{users_file('broken_store')}:make", "S27", *FEW)
+
+    assert (done.code, done.err) == (1, "")
+    assert "REFUTED  S27 commit_only_while_live" in done.out
+    assert "lease-expired" in done.out
+    assert "fencepost replay" in done.out
+
+
+def test_results_that_equal_the_declaration_give_exit_code_0() -> None:
+    done = fencepost("verify", f"{users_file('broken_store')}:declared", "S1", "S27", *FEW)
+
+    assert (done.code, done.err) == (0, "")
+    assert "S27: refuted, as declared (commits are accepted after expiry)" in done.out
+
+
+def test_a_claim_that_no_run_can_tell_is_said_not_to_count() -> None:
+    done = fencepost("verify", "sqlite", "S1", "L3", *FEW)
+
+    assert done.code == 0
+    assert "NOT EXERCISED  L3  no_stuck_state" in done.out
+    assert "L3 cannot be told from runs, and does not count" in done.out
+
+
+def test_a_claim_of_ones_own_is_asked_of_an_implementation() -> None:
+    done = fencepost("verify", "sqlite", "M1", "--with", users_file("holds"), *FEW)
+
+    assert (done.code, done.err) == (0, "")
+    assert "HELD  M1  an_owner_comes_with_a_version" in done.out
+
+
+def test_the_result_is_plain_data_too() -> None:
+    data = json.loads(fencepost("verify", "sqlite", "S1", *FEW, "--json").out)
+
+    assert data["verdicts"] == {"S1": "HELD"}
+    assert data["figures"]["runs"] >= 10

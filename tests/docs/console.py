@@ -1,0 +1,154 @@
+"""Runs the commands of console blocks and compares what they print with what the page says.
+
+A block holds lines ``$ command``, each followed by its output. Commands are `fencepost`, `pytest` and ``echo $?``.
+A line ``…`` in the output of a page stands for any number of lines. A comment ``<!-- run with: … -->`` above a
+block adds arguments that the page does not show, such as more time for a busy machine.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .pages import EXAMPLES, REWRITE, Block, blocks, with_block
+
+PATTERNS = (
+    # What a clock, a processor or a memory says.
+    (r"\b\d+\.\d+ ?s\b", "N s"),
+    (r"\b[\d,]+ MB at most", "N MB at most"),
+    # Names made of the content of a run, which a change of the model changes.
+    (r"(?<=replay )[0-9a-z]{6}\b", "TOKEN"),
+    (r"(?<=along_run_)[0-9a-z]{6}\b", "TOKEN"),
+    # Places in our own sources. Those in the examples are compared.
+    (r"(fencepost/[\w/]+\.py):\d+", r"\1:LINE"),
+    # How many questions the solver needs, and which runs chance gives, differs between versions of both.
+    (r"\b[\d,]+ obligations", "N obligations"),
+    (r"\b[\d,]+ of them for the solver", "N of them for the solver"),
+    (r"\b[\d,]+ (random )?runs\b", r"N \1runs"),
+    (r"\b[\d,]+ steps(?=[;,] (seed|2 workers))", "N steps"),
+    (r"\b[\d,]+ kinds of steps", "N kinds of steps"),
+    (r"× \d+", "× N"),
+)
+"""What is not compared: a pattern, and what stands for it."""
+
+ELISION = "…"
+
+
+def normal(text: str, *, strict: bool = False) -> str:
+    """The text without what differs from machine to machine."""
+    for pattern, instead in PATTERNS:
+        text = re.sub(pattern, instead, text)
+    if strict:
+        return text
+    # Columns and line ends move with the length of a number.
+    return "\n".join(re.sub(r" {2,}", "  ", line).rstrip() for line in text.splitlines())
+
+
+def same(documented: str, printed: str, *, strict: bool = False) -> bool:
+    """Whether what a page says is what was printed; `strict` looks at spaces and line ends too."""
+    parts = [normal(part, strict=strict) for part in re.split(rf"(?m)^{ELISION}$\n?", documented)]
+    now = normal(printed, strict=strict)
+    if len(parts) == 1:
+        return parts[0] == now if strict else _flowed(parts[0]) == _flowed(now)
+    pattern = r"(.*\n)*?".join(re.escape(part.rstrip("\n")) + ("\n" if part else "") for part in parts)
+    return re.fullmatch(pattern, now + "\n") is not None
+
+
+def _flowed(text: str) -> list[str]:
+    """The lines, with those that were wrapped made one: where a line ends depends on the length of numbers."""
+    return re.sub(r"\n +(?=\S)", " ", text).split("\n")
+
+
+@dataclass(slots=True)
+class Console:
+    """A directory with the examples, in which commands run; each different command runs once."""
+
+    directory: Path
+    known: dict[tuple[str, ...], tuple[str, int]] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    code: int = 0
+
+    def __post_init__(self) -> None:
+        """Put the examples where the commands of the pages look for them."""
+        shutil.copytree(EXAMPLES, self.directory / "docs" / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def run(self, command: str, more: str = "") -> str:
+        """What a command prints, on both of its outputs."""
+        if command == "echo $?":
+            return f"{self.code}\n"
+        words = [self.tokens.get(word, word) for word in shlex.split(f"{command} {more}")]
+        arguments = tuple(words)
+        if arguments not in self.known:
+            self.known[arguments] = self.process(words)
+        text, self.code = self.known[arguments]
+        return text
+
+    def process(self, words: list[str]) -> tuple[str, int]:
+        modules = {"fencepost": "fencepost.cli.main", "pytest": "pytest"}
+        assert words[0] in modules, f"no program {words[0]!r} in pages: {', '.join(modules)} and echo $?"
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_"))}
+        done = subprocess.run(
+            [sys.executable, "-m", modules[words[0]], *words[1:]],
+            cwd=self.directory,
+            env={**kept, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
+        return done.stdout, done.returncode
+
+    def learn_tokens(self, documented: str, printed: str) -> None:
+        """Which run the page means by a name: names follow from content, so they change with the model."""
+        pattern = r"(?<=replay )[0-9a-z]{6}\b"
+        for old, new in zip(re.findall(pattern, documented), re.findall(pattern, printed), strict=False):
+            self.tokens[old] = new
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """The commands of a block, each with the output that follows it."""
+    found: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], ""))
+        else:
+            assert found, f"output before the first command: {line!r}"
+            found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+    return found
+
+
+def run_page(text: str, console: Console) -> tuple[str, list[str]]:
+    """The page with outputs as they are, and how each block that is out of date differs."""
+    wrong = []
+    for number in range(len(list(blocks(text, "console")))):
+        block = list(blocks(text, "console"))[number]
+        new, different = run_block(block, console)
+        if different:
+            wrong.append(f"line {block.line}:\n{different}")
+            text = with_block(text, block, new)
+    return text, wrong
+
+
+def run_block(block: Block, console: Console) -> tuple[str, str]:
+    """The block with outputs as they are, and the difference where there is one."""
+    more = block.note.removeprefix("run with: ") if block.note.startswith("run with: ") else ""
+    kept, different = [], ""
+    for command, documented in commands(block.text):
+        printed = console.run(command, more)
+        assert "internal error" not in printed, printed
+        ours = " ".join(console.tokens.get(word, word) for word in command.split(" "))
+        console.learn_tokens(documented, printed)
+        right = same(documented.rstrip("\n"), printed.rstrip("\n"), strict=REWRITE)
+        output = documented if right else printed
+        kept.append(f"$ {ours}\n{output.rstrip()}".rstrip())
+        if not right:
+            lines = (normal(documented).splitlines(), normal(printed).splitlines())
+            different += "\n".join([f"$ {command}", *difflib.unified_diff(*lines, "page", "now", lineterm="")]) + "\n"
+    return "\n".join(kept), different

@@ -1,0 +1,185 @@
+"""Tables that come from the registries: of claims, of refusals, and of what the language forbids."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from fencepost.model import ModelError, outside
+from fencepost.model.core.variants import VARIANTS
+from fencepost.model.lint import check_function
+from fencepost.properties import CORE, REGISTRY, Claim, Kind
+from fencepost.properties.refusals import as_markdown
+
+from .pages import row
+
+_EDITED_BY = "<!-- made by the tests from the registries: REWRITE_DOCS=1 python -m pytest tests/docs -->"
+
+
+def table(heading: Iterable[str], body: Iterable[Iterable[str]]) -> str:
+    """A table as text."""
+    columns = list(heading)
+    lines = [row(*columns), "|" + "---|" * len(columns), *(row(*values) for values in body)]
+    return "\n".join(lines) + "\n"
+
+
+# -- claims
+
+
+def promises_in_short() -> str:
+    """The claims of the README: one row for each id."""
+    return table(
+        ("id", "what is claimed"),
+        ((i, " ".join(c.sentence for c in claims)) for i, claims in CORE.ids().items()),
+    )
+
+
+def claims_page() -> str:
+    """``docs/claims.md``."""
+    promises = table(
+        ("id", "claim", "about", "what it says", "its premise is reached by"),
+        (
+            (c.id, f"`{c.name}`", _about(c), c.sentence, ", ".join(f"`{w}`" for w in c.witnesses) or "-")
+            for c in CORE.promises()
+        ),
+    )
+    breaking = table(
+        ("claim", "variants that break it, and the length of the shortest run"),
+        ((f"{c.id} `{c.name}`", ", ".join(_broken_by(c)) or "-") for c in CORE.promises()),
+    )
+    witnesses = table(
+        ("witness", "what is reached", "for"),
+        (
+            (f"`{w.name}`", w.sentence, ", ".join(dict.fromkeys(c.id for c in CORE.promises() if w.name in c.witnesses)))
+            for w in CORE.of_kind(Kind.SOMETIMES)
+        ),
+    )
+    supporting = table(
+        ("invariant", "what it says", "for the proofs of"),
+        ((f"`{c.name}`", c.sentence, ", ".join(c.supports)) for c in CORE.of_kind(Kind.SUPPORTING)),
+    )
+    return f"""{_EDITED_BY}
+
+# The claims
+
+What fencepost claims of its protocol. Each is one Python function in `properties/fencepost/properties/core.py`.
+`fencepost list claims` prints the same list, and `fencepost explain S1` all there is to say about one of them.
+Several claims can share an id; the verdict of an id is the worst of its claims.
+
+{promises}
+## How each is seen to fail
+
+A claim that cannot fail says nothing. Each of these variants of the model lacks a line, or has another one; `fencepost
+check --variant NAME` shows the run. [What a sweep says](what-a-verdict-means.md#what-a-sweep-says) has more of them.
+
+{breaking}
+## Witnesses
+
+A claim of the form *if this, then that* holds wherever *this* never happens. So each names states or steps that must be
+reached, or its verdict is UNDETERMINED.
+
+{witnesses}
+## Supporting invariants
+
+What the proofs need besides the claims. They are checked and proved like claims, and promise nothing.
+
+{supporting}"""
+
+
+def _about(claim: Claim) -> str:
+    return "each step" if claim.over_steps else "each state"
+
+
+def _broken_by(claim: Claim) -> Iterator[str]:
+    for variant in VARIANTS.values():
+        steps = variant.breaks.get(claim.name)
+        if steps is not None:
+            yield f"`{variant.name}` ({steps})"
+
+
+# -- refusals
+
+
+def refusals_page() -> str:
+    """``docs/refusals.md``."""
+    registry = "\n".join(as_markdown())
+    return f"""{_EDITED_BY}
+
+# The refusals
+
+Every call on the store ends in one of three ways: accepted, refused with one of these codes, or unknown. A code is
+*definite* if the call that it answers changed nothing. Where several apply, the first of the list is given.
+
+{registry}
+
+The codes are listed once, in `properties/fencepost/properties/refusals.py`; the model, the SQL of the reference and the
+checks of implementations use that list. `fencepost explain {REGISTRY[0].code}` says which operations give a code.
+"""
+
+
+# -- what the language forbids
+
+STATEMENTS: Mapping[str, str] = {
+    "`while`": "while s.n < 2:\n    s.n = s.n + 1",
+    "`try` … `except`": "try:\n    when(s.flag)\nexcept Exception:\n    s.n = 1",
+    "`try` … `finally`": "try:\n    when(s.flag)\nfinally:\n    s.n = 1",
+    "`with`": "with s.flag:\n    s.n = 1",
+    "`raise`": "raise ValueError",
+    "`assert`": "assert s.flag",
+    "`del`": "del s.flag",
+    "`global`": "global n\nn = 1",
+    "`nonlocal`": "k = 1\ndef helper():\n    nonlocal k\n    k = 2\nhelper()",
+    "`import`": "import os",
+    "`from` … `import`": "from os import sep",
+    "`class`": "class Helper:\n    pass",
+    "`case None`": "match s.flag:\n    case None:\n        s.n = 1",
+    "`case int()`": "match s.n:\n    case int():\n        s.n = 1",
+    "`case [_, _]`": "match s.n:\n    case [_, _]:\n        s.n = 1",
+    "`case {}`": "match s.n:\n    case {}:\n        s.n = 1",
+    "`yield`, `await`, `async`": "yield s.flag",
+    "`:=`": "when((n := s.n) == 0)",
+    "an f-string": "when(f'{s.n}' == '0')",
+    "a slice": "when(s.up[:1])",
+}
+"""How a page calls a statement, and an example of it."""
+
+SAME_AS_YIELD = (ast.Await, ast.YieldFrom, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith)
+
+
+def statements(directory: Path) -> str:
+    """Statements that no reading could see, with the message that each gets."""
+    return table(("not", "why", "instead"), ((name, *refused(text, directory)) for name, text in STATEMENTS.items()))
+
+
+def refused(text: str, directory: Path) -> tuple[str, str]:
+    """What the language says of some lines in an action: what is wrong, and what to do."""
+    try:
+        check_function(function_of(text, directory))
+    except ModelError as error:
+        return error.what, error.instead
+    raise AssertionError(f"not forbidden: {text}")
+
+
+def function_of(text: str, directory: Path) -> Callable[..., None]:
+    """An action with these lines, in a file of its own."""
+    body = "".join(f"    {line}\n" for line in text.splitlines())
+    whole = f"from fencepost.model import when\n\ndef act(s):\n{body}"
+    path = directory / f"lines_{abs(hash(text))}.py"
+    path.write_text(whole, encoding="utf-8")
+    names: dict[str, Callable[..., None]] = {}
+    exec(compile(whole, str(path), "exec"), names)  # noqa: S102
+    return names["act"]
+
+
+def builtins() -> str:
+    """Functions of Python that no reading could see, by what to write instead."""
+    by_remedy: dict[str, list[str]] = {}
+    for name, instead in outside._BUILTINS.items():
+        by_remedy.setdefault(instead, []).append(f"`{name}`")
+    return table(("not", "instead"), ((", ".join(names), instead) for instead, names in by_remedy.items()))
+
+
+def modules() -> str:
+    """The modules of clocks and chance, in one line."""
+    return ", ".join(f"`{name}`" for name in outside._MODULES) + "\n"
