@@ -91,7 +91,7 @@ def rates(runs: int) -> dict[str, float]:
 
 def proofs(runs: int) -> dict[str, float]:
     """Seconds to prove S1, and all claims of the core, for all sizes."""
-    from fencepost.checker.prove import prove
+    from fencepost.checker.proofs import prove
     from fencepost.checker.subject import core_subject
 
     subject = core_subject()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fencepost.checker import Verdict, check, load
-from fencepost.checker.prove import prove
+from fencepost.checker.proofs import prove
 
 HERE = Path(__file__).parent
 

@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.checker.explore import check
 from fencepost.checker.plain import search
-from fencepost.checker.prove import prove
+from fencepost.checker.proofs import prove
 from fencepost.checker.subject import core_subject
 from fencepost.checker.verdicts import Verdict
 from fencepost.model.core import core

@@ -8,7 +8,7 @@ import pytest
 from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.subject import Subject, core_subject
-from fencepost.checker.sweep import KINDS, SweepReport, sweep
+from fencepost.checker.sweeps import KINDS, SweepReport, sweep
 from fencepost.model.core import core
 from fencepost.model.mutate import ANSWER, GUARD, REFUSAL, mutants
 from fencepost.properties.unneeded import UNNEEDED

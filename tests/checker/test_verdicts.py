@@ -10,8 +10,8 @@ from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.explore import InternalError, check, run_trace
 from fencepost.checker.plain import search
-from fencepost.checker.prove import prove
-from fencepost.checker.simulate import simulate
+from fencepost.checker.proofs import prove
+from fencepost.checker.samples import simulate
 from fencepost.checker.subject import Subject, UsageError, core_subject
 from fencepost.checker.verdicts import (
     EXIT_OK,

@@ -103,7 +103,8 @@ class Console:
             encoding="utf-8",
             check=False,
         )
-        return done.stdout, done.returncode
+        # What lies in this directory is named as from here.
+        return done.stdout.replace(f"{self.directory}{os.sep}", ""), done.returncode
 
     def learn_tokens(self, documented: str, printed: str) -> None:
         """Which run the page means by a name: names follow from content, so they change with the model."""

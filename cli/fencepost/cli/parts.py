@@ -31,7 +31,7 @@ def run_part(name: str, settings: Mapping[str, Any], tell: Tell | None = None) -
     subject = load(settings["file"])
     budget_s = settings["budget_s"]
     if name == "proved":
-        from fencepost.checker.prove import prove
+        from fencepost.checker.proofs import prove
 
         return prove(
             subject, budget_s=budget_s, seed=settings["seed"], counterexamples=False, on_progress=tell

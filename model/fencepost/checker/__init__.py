@@ -1,7 +1,6 @@
-"""Explore, prove, simulate and sweep a model; verdicts and traces.
+"""Explore, prove, sample and sweep a model; verdicts and traces.
 
-`check`, `load` and the result classes can be imported from here; nothing is loaded before it is asked for.
-`prove`, `simulate` and `sweep` are imported from the modules of the same names.
+The calls and the result classes can be imported from here; nothing is loaded before it is asked for.
 """
 
 from __future__ import annotations
@@ -11,15 +10,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fencepost.checker.explore import check
+    from fencepost.checker.proofs import prove
+    from fencepost.checker.samples import simulate
     from fencepost.checker.subject import Subject, UsageError, load
+    from fencepost.checker.sweeps import SweepReport, sweep
     from fencepost.checker.traces import ReplayError, Trace
     from fencepost.checker.verdicts import Finding, Report, Verdict
 
-__all__ = ["Finding", "ReplayError", "Report", "Subject", "Trace", "UsageError", "Verdict", "check", "load"]
+__all__ = [
+    "Finding",
+    "ReplayError",
+    "Report",
+    "Subject",
+    "SweepReport",
+    "Trace",
+    "UsageError",
+    "Verdict",
+    "check",
+    "load",
+    "prove",
+    "simulate",
+    "sweep",
+]
 
 _HOMES = {
     "check": "explore",
     "load": "subject",
+    "prove": "proofs",
+    "simulate": "samples",
+    "sweep": "sweeps",
+    "SweepReport": "sweeps",
     "Finding": "verdicts",
     "ReplayError": "traces",
     "Report": "verdicts",

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fencepost.checker.explain import against_unbroken, step_words, why_false
+from fencepost.checker.explain import Values, against_unbroken, step_words, why_false
 from fencepost.checker.native import Hit, SearchResult, Seek, StateClaim, StepClaim, explore
 from fencepost.checker.subject import Subject, fingerprint
 from fencepost.checker.traces import ReplayError, Trace, TraceStep, replay
 from fencepost.checker.verdicts import Finding, Report, Verdict
-from fencepost.model import FencepostError, Scope, ScopeError
+from fencepost.model import FencepostError, Protocol, Scope, ScopeError
 from fencepost.model import terms as t
-from fencepost.model.ground import GroundModel, ground_model
+from fencepost.model.ground import Grounder, GroundModel, ground_model, trace_in_scope
 from fencepost.model.protocol import HISTORY
-from fencepost.model.run import Runner
+from fencepost.model.run import Rest, Runner
+from fencepost.model.trace import PRIME
 from fencepost.properties import Claim, Kind
 
 Progress = Callable[[str], None]
@@ -136,10 +137,11 @@ def _report(
         if hit is not None:
             trace = build_trace(subject, scope, model, claim, hit, result) if traces else None
             steps = hit.depth
+            length = f"shortest run: {steps} step{'s' * (steps != 1)}"
             findings.append(
                 Finding(
-                    claim, Verdict.REFUTED, "explored", bound,
-                    f"shortest run: {steps} steps", trace, result.seconds, {"steps": steps},
+                    claim, Verdict.REFUTED, "explored", bound, length, trace, result.seconds,
+                    {"steps": steps},
                 )
             )  # fmt: skip
             continue
@@ -234,11 +236,14 @@ def run_trace(
         raise InternalError(
             f"{subject.name}: {claim.name} is false in the compiled reading, true in the run reading"
         )
-    explanation = (
-        []
-        if claim.kind is Kind.SOMETIMES
-        else _explanation(subject, scope, runner, claim, before, state, last)
-    )
+    grounder = Grounder(subject.protocol, scope)
+    traced = trace_in_scope(subject.protocol, claim.predicate, scope)
+    explanation: list[str] = []
+    if claim.kind is not Kind.SOMETIMES:
+        term = grounder.boolean(traced)
+        after = runner.codes(state)
+        earlier = runner.codes(before) if claim.over_steps else after
+        explanation = _explanation(subject, scope, term, earlier, after, before, last)
     return Trace(
         subject.name,
         claim.name,
@@ -248,7 +253,13 @@ def run_trace(
         tuple(made_steps),
         tuple(explanation),
         {"file": subject.file, "variant": subject.variant},
+        _variables_read(subject.protocol, traced),
     )
+
+
+def _variables_read(protocol: Protocol, term: t.Term) -> tuple[str, ...]:
+    names = {str(v.payload).split("[")[0].split(".")[0].rstrip(PRIME) for v in t.variables_of([term])}
+    return tuple(n for n in protocol.variables if n in names)
 
 
 def _same(subject: Subject, expected: Mapping[str, int], codes: Mapping[str, int]) -> None:
@@ -258,15 +269,10 @@ def _same(subject: Subject, expected: Mapping[str, int], codes: Mapping[str, int
 
 
 def _explanation(
-    subject: Subject, scope: Scope, runner: Runner, claim: Claim, before: Any, state: Any, last: Any
+    subject: Subject, scope: Scope, term: t.Term, earlier: Values, after: Values, before: Rest, last: Any
 ) -> list[str]:
-    model = ground_model(subject.protocol, scope)
-    from fencepost.model.ground import _trace_claim
-
-    term = model.grounder.boolean(_trace_claim(model, claim.predicate))
+    """Why the claim's term is false, and what the unbroken model says to the last step."""
     words = step_words(last, term) if last is not None else {}
-    after = runner.codes(state)
-    earlier = runner.codes(before) if claim.over_steps else after
     parts = why_false(term, earlier, after, words)
     lines = ["false because " + ", and ".join(parts)] if parts else []
     if subject.unbroken is not None and last is not None:

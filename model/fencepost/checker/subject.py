@@ -33,7 +33,7 @@ class Subject:
     @property
     def name(self) -> str:
         """What a report calls it."""
-        return f"variant {self.variant}" if self.variant else self.protocol.name
+        return f"variant {self.variant}" if self.variant and self.unbroken is not None else self.protocol.name
 
     def scope(self, name: str) -> Scope:
         """A scope by name."""
@@ -87,10 +87,11 @@ def fingerprint(protocol: Protocol) -> str:
 def core_subject(variant: str = "") -> Subject:
     """The built-in core, or one of its variants."""
     from fencepost.model.core import core
-    from fencepost.model.core.variants import VARIANTS
 
     if not variant:
         return Subject(core, CORE)
+    from fencepost.model.core.variants import VARIANTS
+
     if variant not in VARIANTS:
         raise UsageError(
             f"no variant {variant!r}: {did_you_mean(variant, VARIANTS, 'see `fencepost list variants`')}"
@@ -150,6 +151,9 @@ def _run(path: Path) -> ModuleType:
         raise UsageError(f"{path} cannot be loaded as Python; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # the file may import its neighbours
     try:
         spec.loader.exec_module(module)
     except FencepostError:

@@ -17,6 +17,7 @@ from typing import Any
 from fencepost.model import FencepostError, Protocol, Scope
 from fencepost.model.domains import Domain, Optional, Record
 from fencepost.model.ground import show_code
+from fencepost.model.protocol import HISTORY
 from fencepost.model.run import Runner, Transition
 
 FORMAT = 1
@@ -50,6 +51,8 @@ class Trace:
     steps: tuple[TraceStep, ...]
     explanation: tuple[str, ...] = ()
     source: Mapping[str, str] = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+    """The variables that the claim reads: shown first."""
 
     def as_json(self) -> dict[str, Any]:
         """The trace as plain data: its portable form."""
@@ -77,6 +80,7 @@ class Trace:
                 for s, changes in zip(self.steps, self._changes(), strict=True)
             ],
             "explanation": list(self.explanation),
+            "reads": list(self.reads),
         }
 
     def _changes(self) -> list[dict[str, int]]:
@@ -131,6 +135,7 @@ def from_json(data: Mapping[str, Any], origin: str) -> Trace:
             tuple(steps),
             tuple(data["explanation"]),
             dict(data["source"]),
+            tuple(data["reads"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ReplayError(
@@ -183,11 +188,17 @@ def _compare(saved: Mapping[str, int], found: Mapping[str, int], number: int, la
 
 
 def table(trace: Trace, protocol: Protocol, *, width: int = 110, also: Iterable[str] = ()) -> list[str]:
-    """The trace as a table: a column per cell that changes, or that is in `also`; changes have a star."""
+    """The trace as a table: a column per cell that changes, those the claim reads first; changes have a star.
+
+    Variables in `also` are shown like those that the claim reads; history that it does not read is left out.
+    """
     states = [trace.initial, *(s.state for s in trace.steps)]
     columns = _columns(protocol, trace.scope, trace.initial)
     rows = [{name: show(state) for name, show in columns.items()} for state in states]
-    kept = [n for n in columns if n.split("[")[0] in set(also) or any(r[n] != rows[0][n] for r in rows)]
+    changing = [n for n in columns if any(r[n] != rows[0][n] for r in rows)]
+    wanted = {*trace.reads, *also}
+    read = [n for n in columns if _variable(n) in wanted and (n in changing or "[" not in n)]
+    kept = read + [n for n in changing if n not in read and not _is_history(protocol, n)]
     labels = ["start", *(_step_label(s) for s in trace.steps)]
     number_width = len(str(len(labels)))
     first = [f"{i:>{number_width}}  {label}" for i, label in enumerate(labels)]
@@ -205,6 +216,14 @@ def table(trace: Trace, protocol: Protocol, *, width: int = 110, also: Iterable[
                 cells.append(row[n].rjust(widths[n]) + star)
             lines.append(" ".join([first[i].ljust(left + 1), *cells]).rstrip())
     return lines
+
+
+def _is_history(protocol: Protocol, column: str) -> bool:
+    return protocol.variables[_variable(column)].home == HISTORY
+
+
+def _variable(column: str) -> str:
+    return column.partition("[")[0]
 
 
 def _step_label(step: TraceStep) -> str:

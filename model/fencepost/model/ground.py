@@ -270,11 +270,15 @@ class GroundModel:
 
     def state_claim(self, function: Callable[..., Any]) -> t.Term:
         """A claim over one state, as a term over cells."""
-        return self.grounder.boolean(_trace_claim(self, function))
+        return self.grounder.boolean(self.traced(function))
+
+    def traced(self, function: Callable[..., Any]) -> t.Term:
+        """A claim as a term over families."""
+        return trace_in_scope(self.protocol, function, self.scope)
 
     def step_claim(self, function: Callable[..., Any]) -> tuple[t.Term, ...]:
         """A claim over steps, as one term per command over the cells before the step."""
-        term = self.grounder.boolean(_trace_claim(self, function))
+        term = self.grounder.boolean(self.traced(function))
         words = [v for v in t.variables_of([term]) if str(v.payload).startswith("step ")]
         primed = [v for v in t.variables_of([term]) if str(v.payload).endswith(PRIME)]
         return tuple(self._after(command, term, words, primed) for command in self.commands)
@@ -300,13 +304,6 @@ def step_word(word: str, command: Command) -> bool:
     return name == [command.action.name if kind == "action" else command.outcome]
 
 
-def _trace_claim(model: GroundModel, function: Callable[..., Any]) -> t.Term:
-    try:
-        return trace_claim(model.protocol, function)
-    except NeedsFiniteError:
-        return trace_claim(model.protocol, function, model.scope)
-
-
 def check_scope(protocol: Protocol, scope: Scope) -> None:
     """Raise ScopeError unless `scope` sizes exactly what the protocol has, and turns on only what exists."""
     sorts = protocol.sorts()
@@ -329,6 +326,14 @@ def check_scope(protocol: Protocol, scope: Scope) -> None:
                 f"scope {scope.name!r} turns on {name!r}: "
                 + did_you_mean(name, protocol.switches, "no such switch")
             )
+
+
+def trace_in_scope(protocol: Protocol, function: Callable[..., Any], scope: Scope) -> t.Term:
+    """A claim's term: traced once for all sizes, or for the scope when it loops over a sort."""
+    try:
+        return trace_claim(protocol, function)
+    except NeedsFiniteError:
+        return trace_claim(protocol, function, scope)
 
 
 def trace_in(protocol: Protocol, action: Action, scope: Scope) -> tuple[Command, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fencepost.checker.subject import Subject
 from fencepost.conformance.adapter import Adapter
 from fencepost.conformance.compare import show_answer
-from fencepost.conformance.lockstep import MOST_TRIES, BrokenRun, Watch, machine
+from fencepost.conformance.lockstep import MOST_TRIES, BrokenRun, Watch, machine, settings_of
 from fencepost.conformance.runs import LOCK_STEP, again, shortened
 from fencepost.conformance.session import Plan
 from fencepost.conformance.verify import goals_of, prepare
@@ -32,8 +32,6 @@ def lockstep_case(
     `verify` gives verdicts and counts, this does not. The runs are the same each time; other settings of
     Hypothesis can be assigned to `settings` of the class.
     """
-    from hypothesis import HealthCheck, Phase, Verbosity
-    from hypothesis import settings as of_hypothesis
     from hypothesis.errors import Flaky
 
     plan, prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
@@ -43,17 +41,7 @@ def lockstep_case(
     class LockStepCase(drawn):  # type: ignore[misc]
         """Runs of the implementation beside the model."""
 
-        settings = of_hypothesis(
-            max_examples=examples,
-            stateful_step_count=steps,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            phases=(Phase.generate, Phase.shrink),
-            print_blob=False,
-            verbosity=Verbosity.quiet,
-            suppress_health_check=list(HealthCheck),
-        )
+        settings = settings_of(examples, steps, derandomize=True)
 
         def runTest(self) -> None:  # noqa: N802  # the name is unittest's
             """No run breaks anything that is to hold."""

@@ -29,11 +29,13 @@ def answers_differ(expected: Transition, told: Answer | None, answered: str) -> 
     return f"the model answers {wanted}, the implementation answered {answered}{why}"
 
 
-def told_falsely(told: Answer | None, seen: Seen, asked_for: str | None) -> str:
-    """What an answer tells of the row and of the log is what is stored."""
+def told_falsely(told: Answer | None, seen: Seen, asked_for: str | None, *, with_row: bool) -> str:
+    """What an answer tells of the row and of the log is what is stored; `with_row`, it must tell of them."""
     if told is None or isinstance(told, Unknown):
         return ""
     row = told.observed if isinstance(told, Refused) else told.row
+    if with_row and row is None and not (isinstance(told, Ok) and told.entry is not None):
+        return "the answer carries no row"
     if row is not None and row != seen.row:
         return f"the answer tells of {show_row(row)}, but {show_row(seen.row)} is stored"
     log = seen.observation.log

@@ -7,12 +7,12 @@ chooses, and makes failing runs smaller; what a run is, and when it fails, is th
 
 from __future__ import annotations
 
-import functools
+import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fencepost.conformance.goals import Goal
 from fencepost.conformance.mapping import Lease
@@ -21,8 +21,11 @@ from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, WAIT, Move, 
 from fencepost.model.core.state import WORLD
 
 if TYPE_CHECKING:
+    from hypothesis import settings as Settings  # noqa: N812  # it is a class
     from hypothesis.stateful import RuleBasedStateMachine
     from hypothesis.strategies import SearchStrategy
+
+Entry = TypeVar("Entry")
 
 WAITS_MS = (0, 0, 0, 1, LAST_MOMENT_MS, 3)
 """Drawn waits: none, a moment, up to the last millisecond of a live lease, and something in between."""
@@ -38,6 +41,10 @@ LEASES_MS = (LEASE_MS, 1, 2, 50)
 WEIGHT = 4
 """How much more often a move is chosen that is no fault and no wait: faults alone lead nowhere."""
 
+
+COPIES = 5
+"""How often everything stands in the table that is drawn from: enough for each entry to have many neighbours.
+"""
 
 MOST_TRIES = 100
 """How many smaller runs are tried once a run is broken; `runs.shortened` goes on from there."""
@@ -138,7 +145,7 @@ def machine(plan: Plan, goals: Callable[[], Sequence[Goal]], watch: Watch) -> ty
             super().__init__()
             self.player = Player(plan, watch)
             # Our own choice among the rules; a Hypothesis without such an attribute chooses as it does.
-            self.__dict__["_rules_strategy"] = steering
+            vars(self)["_rules_strategy"] = steering
 
         def teardown(self) -> None:
             self.player.end()
@@ -189,27 +196,41 @@ def _draws(plan: Plan, name: str) -> dict[str, SearchStrategy[Any]]:
 
 
 def _steering(plan: Plan, draws: Mapping[str, Mapping[str, SearchStrategy[Any]]]) -> SearchStrategy[Any]:
-    """A possible rule and its arguments. The choice depends on where the run stands, and no more."""
+    """A possible rule and its arguments.
+
+    What is drawn are places in tables that are always the same; the next possible entry from there on is
+    taken. So a choice means the same when earlier moves are left out, and Hypothesis can leave them out.
+    """
     from hypothesis import strategies as st
 
     faults = {name for name in draws if plan.oracle.protocol.actions[name].actor == WORLD}
-    sampled = functools.cache(st.sampled_from)  # making a strategy costs more than drawing from it
+    table = [
+        name for name in (*draws, WAIT) for _ in range(1 if name in (*faults, WAIT) else WEIGHT)
+    ] * COPIES
+    random.Random(0).shuffle(table)  # so that what is not possible does not always lead to the same neighbour
+    options = {name: plan.oracle.options(name) for name in draws}
+    places = {name: st.integers(0, len(found) - 1) for name, found in options.items()}
+    place, waits = st.integers(0, len(table) - 1), st.sampled_from(WAITS_MS)
 
     @st.composite
     def chosen(draw: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
         self = draw(st.runner())
-        names: list[str] = []
-        for name in draws:
-            if self.player.choices(name) and not (self.player.calm and name in faults):
-                names += [name] * (1 if name in faults else WEIGHT)
-        name = draw(sampled((*names, WAIT)))
+        possible = {name: set(self.player.choices(name)) for name in draws}
+        allowed = {n for n, found in possible.items() if found and not (self.player.calm and n in faults)}
+        name = _next(table, draw(place), allowed | {WAIT})
         found = next(r for r in self.rules if r.function.__name__ == name)
         if name == WAIT:
-            return found, {"wait_ms": draw(sampled(WAITS_MS))}
+            return found, {"wait_ms": draw(waits)}
+        arguments = _next(options[name], draw(places[name]), possible[name])
         others = {key: draw(strategy) for key, strategy in draws[name].items() if key != "arguments"}
-        return found, {"arguments": draw(sampled(tuple(self.player.choices(name)))), **others}
+        return found, {"arguments": arguments, **others}
 
     return chosen()
+
+
+def _next(table: Sequence[Entry], place: int, allowed: Collection[Entry]) -> Entry:
+    """The first allowed entry from a place on, round the table."""
+    return next(entry for entry in (*table[place:], *table[:place]) if entry in allowed)
 
 
 def _rule(name: str) -> Callable[..., None]:
@@ -221,28 +242,37 @@ def _rule(name: str) -> Callable[..., None]:
     return made
 
 
-def run_machine(made: type[RuleBasedStateMachine], *, examples: int, steps: int, seed: int) -> None:
-    """Run a state machine `examples` times. Broken runs are told to its `Watch`, the smallest one last."""
+def settings_of(examples: int, steps: int, **others: Any) -> Settings:
+    """How Hypothesis is to run: no example database, no deadline, and slow runs are no fault."""
     from hypothesis import HealthCheck, Phase, Verbosity, settings
-    from hypothesis import seed as with_seed
-    from hypothesis.errors import Flaky
-    from hypothesis.stateful import run_state_machine_as_test
 
-    with_seed(seed)(made)
-    chosen = settings(
+    return settings(
         max_examples=examples,
         stateful_step_count=steps,
         deadline=None,
         database=None,
         phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+        ],
         print_blob=False,
         verbosity=Verbosity.quiet,
+        **others,
     )
+
+
+def run_machine(made: type[RuleBasedStateMachine], *, examples: int, steps: int, seed: int) -> None:
+    """Run a state machine `examples` times. Broken runs are told to its `Watch`, the smallest one last."""
+    from hypothesis import seed as with_seed
+    from hypothesis.errors import Flaky
+    from hypothesis.stateful import run_state_machine_as_test
+
+    with_seed(seed)(made)
     # Flaky: what a run did depended on more than its moves. Whether it does is found out by making it again.
     with _no_files(), suppress(BrokenRun, Flaky):
-        run_state_machine_as_test(made, settings=chosen)
+        run_state_machine_as_test(made, settings=settings_of(examples, steps, report_multiple_bugs=False))
 
 
 @contextmanager

@@ -86,6 +86,13 @@ class Oracle:
         found = {action.name: action for action, _ in self.runner.choices()}
         return list(found.values())
 
+    def options(self, action: str) -> list[tuple[int, ...]]:
+        """The codes of all arguments that an action has in the scope."""
+        found = self.protocol.actions[action]
+        return [
+            Transition(found, values, "", ()).codes for each, values in self.runner.choices() if each is found
+        ]
+
     def reader(self, state: Rest) -> RunningState:
         """A state, to be read."""
         found = RunningState(self._shapes, writable=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -219,41 +219,54 @@ def first_difference(first: Sequence[Step], second: Sequence[Step]) -> str:
 def shortened(plan: Plan, moves: Sequence[Move], name: str) -> list[Step]:
     """A run in which `name` is still broken, and from which no move and no two moves can be left out.
 
-    Times are made plain as well. Empty when the run breaks nothing when it is made again.
+    Arguments and times are made plain where that breaks it too. Empty when the run breaks nothing when it is
+    made again.
     """
     best = until_broken(play(plan, moves), name)
     while best:
-        shorter = _one_shorter(plan, best, name)
-        if shorter is None:
+        better = _better(plan, best, name)
+        if better is None:
             break
-        best = shorter
-    return _plainer(plan, best, name)
+        best = better
+    return best
 
 
-def _one_shorter(plan: Plan, steps: list[Step], name: str) -> list[Step] | None:
+def _better(plan: Plan, steps: list[Step], name: str) -> list[Step] | None:
+    """A run that breaks the same and is shorter, or as long and plainer; None when none is found."""
     moves = [s.move for s in steps]
+    for tried in (*_without_some(moves), *_plainer(moves)):
+        found = until_broken(play(plan, tried), name)
+        if found and _cost(found) < _cost(steps):
+            return found
+    return None
+
+
+def _cost(steps: Sequence[Step]) -> tuple[int, int, int]:
+    """How long a run is, and how far from plain its arguments and times are."""
+    moves = [s.move for s in steps]
+    arguments = sum(sum(m.arguments) for m in moves)
+    return len(moves), arguments, sum((m.wait_ms != 0) + (m.lease_ms != LEASE_MS) for m in moves)
+
+
+def _without_some(moves: Sequence[Move]) -> Iterator[list[Move]]:
+    """The moves without one of them, and then without two; the last one stays."""
     last = len(moves) - 1
     out = [{i} for i in reversed(range(last))]
     if len(moves) <= MOST_PAIRS:
         out += [{i, j} for j in reversed(range(last)) for i in reversed(range(j))]
     for leave_out in out:
-        tried = until_broken(play(plan, [m for i, m in enumerate(moves) if i not in leave_out]), name)
-        if tried and len(tried) < len(steps):
-            return tried
-    return None
+        yield [m for i, m in enumerate(moves) if i not in leave_out]
 
 
-def _plainer(plan: Plan, steps: list[Step], name: str) -> list[Step]:
-    """The same run with times that are as usual, wherever it breaks the same without the unusual ones."""
-    best = steps
-    for number in range(len(steps)):
-        usual = (replace(best[number].move, wait_ms=0), replace(best[number].move, lease_ms=LEASE_MS))
-        for move in usual:
-            if move == best[number].move:
-                continue
-            tried = until_broken(
-                play(plan, [move if i == number else s.move for i, s in enumerate(best)]), name
-            )
-            if len(tried) == len(best):
-                best = tried
-    return best
+def _plainer(moves: Sequence[Move]) -> Iterator[list[Move]]:
+    """The moves with one of them made plainer: an argument the first of its kind, or a time as usual."""
+    for place, move in enumerate(moves):
+        plainer = [
+            replace(move, arguments=(*move.arguments[:i], 0, *move.arguments[i + 1 :]))
+            for i, code in enumerate(move.arguments)
+            if code
+        ]
+        plainer += [replace(move, wait_ms=0), replace(move, lease_ms=LEASE_MS)]
+        for other in plainer:
+            if other != move:
+                yield [*moves[:place], other, *moves[place + 1 :]]

@@ -288,7 +288,8 @@ class Session:
         answered = self._outcome(told, expected)
         self._seen = self._look()
         difference = compare.answers_differ(expected, told, answered)
-        difference = difference or compare.told_falsely(told, self._seen, asked_for)
+        with_row = Capability.VERSIONS in self.plan.adapter.capabilities
+        difference = difference or compare.told_falsely(told, self._seen, asked_for, with_row=with_row)
         transition = None
         try:
             state = self._followed(expected, told, answered, asked_for)

@@ -37,7 +37,7 @@ def command(
     PROVED is for any number of workers and without a bound on versions. Where a proof fails, the scope is
     searched for a run that breaks the claim; --scope, --on and --off choose that scope and restrict no proof.
     """
-    from fencepost.checker.prove import prove
+    from fencepost.checker.proofs import prove
     from fencepost.checker.subject import load
     from fencepost.checker.verdicts import Verdict
     from fencepost.cli.reports import finish, subject_line

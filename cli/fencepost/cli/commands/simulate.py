@@ -41,7 +41,7 @@ def command(
     A run that breaks a claim refutes it; runs that break nothing leave it UNDETERMINED, whatever their
     number. The same seed gives the same runs. Useful where a scope is too large to check.
     """
-    from fencepost.checker.simulate import simulate
+    from fencepost.checker.samples import simulate
     from fencepost.checker.subject import load
     from fencepost.cli.reports import finish, seconds, subject_line
     from fencepost.cli.scopes import chosen_scope, described

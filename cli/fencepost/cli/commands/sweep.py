@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fencepost.checker.subject import Subject
-    from fencepost.checker.sweep import SweepReport, SweepRow
+    from fencepost.checker.sweeps import SweepReport, SweepRow
 
 
 @click.command(
@@ -56,7 +56,7 @@ def command(
     code 3).
     """
     from fencepost.checker.subject import load
-    from fencepost.checker.sweep import sweep
+    from fencepost.checker.sweeps import sweep
     from fencepost.cli.reports import json_of, subject_line
     from fencepost.cli.scopes import chosen_scope, described
     from fencepost.cli.text import echo
@@ -85,7 +85,7 @@ def command(
 
 def _kinds(text: str) -> tuple[str, ...]:
     from fencepost.checker.subject import UsageError
-    from fencepost.checker.sweep import KINDS
+    from fencepost.model.mutate import KINDS
     from fencepost.model.protocol import did_you_mean
 
     by_name = {k.replace(" ", "-"): k for k in KINDS}
@@ -100,7 +100,7 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 
 def _lines(report: SweepReport, subject: Subject) -> Iterator[str]:
-    from fencepost.checker.sweep import summary
+    from fencepost.checker.sweeps import summary
     from fencepost.cli.text import columns, wrapped
 
     heading = ("outcome", "by claim (steps)", "place", "change")

@@ -10,6 +10,7 @@ not a proof (`reasons`). What may not live here: counterexamples, which only a f
 from __future__ import annotations
 
 import time
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,6 +49,9 @@ HOLDS = frozenset({UNSAT, TRIVIAL, FOLDED})
 
 LIGHT_TERMS = 200
 """A hypothesis of more distinct terms is left out at first: what reads the whole state seldom helps."""
+
+SHOWN_FAILURES = 3
+"""A claim of which so many obligations fail is lost; the others of its obligations are not asked."""
 
 Claims = Mapping[str, Callable[..., Any]]
 
@@ -97,7 +101,7 @@ class ProofResult:
 
     @property
     def failed(self) -> tuple[Result, ...]:
-        """The obligations that are not shown."""
+        """The obligations that are not shown, up to three of each claim."""
         return tuple(r for r in self.obligations if not r.holds)
 
     def needs_ids(self, name: str) -> bool:
@@ -175,17 +179,17 @@ class _Proof:
             if self.size(claim) > LIGHT_TERMS:
                 self.follow(name)
         while True:
-            failed: set[str] = set()
+            failed = Tally[str]()
             for obligation in todo:
                 name = obligation.claim
                 if name in self.claims and (name not in self.alive or self.follows_already(obligation)):
                     continue
-                if not self.discharge(obligation, len(todo), brief=name in failed):
-                    failed.add(name)
-            failed &= self.alive
-            if not failed:
+                if failed[name] < SHOWN_FAILURES:
+                    failed[name] += not self.discharge(obligation, len(todo), brief=failed[name] > 0)
+            lost = {name for name in failed if failed[name]} & self.alive
+            if not lost:
                 return
-            self.alive -= failed
+            self.alive -= lost
             todo = [r.obligation for r in self.results.values() if r.holds and r.hypotheses - self.alive]
 
     def follows_already(self, obligation: Obligation) -> bool:

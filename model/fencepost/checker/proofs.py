@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from fencepost.checker.explore import check
 from fencepost.checker.smt import ProofResult, Result
 from fencepost.checker.smt import prove as induct
 from fencepost.checker.subject import Subject
@@ -45,6 +44,8 @@ def prove(
     broken = [c for c in chosen if not result.proved[c.name]]
     runs: dict[str, Finding] = {}
     if broken and counterexamples:
+        from fencepost.checker.explore import check
+
         left = max(1.0, budget_s - (time.monotonic() - started))
         searched = check(
             subject, scope=scope, claims=[c.name for c in broken], budget_s=left, on_progress=on_progress
