@@ -13,10 +13,12 @@ def no_lease_version_has_two_believers(s: State) -> object:
     return every(
         workers,
         workers,
-        lambda w, v: w == v
-        or not s.believes[w].present
-        or not s.believes[v].present
-        or s.believes[w].lease != s.believes[v].lease,
+        lambda w, v: (
+            w == v
+            or not s.believes[w].present
+            or not s.believes[v].present
+            or s.believes[w].lease != s.believes[v].lease
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""A store that accepts the latest owner's commit also when its lease is over, as long as nobody has taken over."""
+"""A store that accepts the latest owner's commit after expiry, as long as nobody has taken over."""
 
 from fencepost.model.core import core
 from fencepost.model.mutate import without

@@ -19,4 +19,5 @@ def test_two_workers_can_take_a_lease_for_their_own() -> None:
     report = check(mine, claims=["only_one_worker_believes"], scope="quick")
     finding = report.of("only_one_worker_believes")
     assert finding.verdict is Verdict.REFUTED
+    assert finding.trace is not None
     assert [step.label for step in finding.trace.steps] == ["acquire(w1)", "expire", "acquire(w2)"]

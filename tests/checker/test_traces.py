@@ -80,10 +80,10 @@ def test_a_changed_value_in_a_saved_state_is_reported(broken: Subject, trace: Tr
 
 def test_the_table_has_a_column_per_changed_cell_and_marks_changes(broken: Subject, trace: Trace) -> None:
     assert table(trace, broken.protocol) == [
-        "step         held_by  ticket  inside[w1]  inside[w2]",
-        "0  start           -       0          no          no",
-        "1  take(w1)       w1*      1*        yes*         no",
-        "2  take(w2)       w2*      2*        yes         yes*",
+        "step         inside[w1]  inside[w2]  held_by  ticket",
+        "0  start             no          no        -       0",
+        "1  take(w1)         yes*         no       w1*      1*",
+        "2  take(w2)         yes         yes*      w2*      2*",
     ]
 
 

@@ -22,7 +22,7 @@ from fencepost.conformance import (
 from fencepost.reference import STATEMENTS, Statements
 from fencepost.reference.adapter import BROKEN, LYING, SqliteAdapter, make_sqlite
 
-EXAMPLES = 30
+EXAMPLES = 25
 """Random runs where something is held. What is broken is found on the way to the goals, without any."""
 
 STORES: Mapping[str, Statements] = {"sqlite": STATEMENTS, **BROKEN, **LYING}

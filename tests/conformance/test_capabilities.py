@@ -32,16 +32,19 @@ def test_refusals_without_codes_are_compared_as_refusals() -> None:
     def coarse(_: str, answer: Answer) -> Answer:
         return Refused("", answer.observed) if isinstance(answer, Refused) else answer
 
-    assert verify(OddAdapter(passed=coarse), examples=0).of("lock-step").verdict is Verdict.REFUTED
+    assert (
+        verify(OddAdapter(passed=coarse), examples=0, claims=["lock-step"]).of("lock-step").verdict
+        is Verdict.REFUTED
+    )
     adapter = OddAdapter(passed=coarse, capabilities=without(Capability.CODES))
-    assert verify(adapter, examples=0).of("lock-step").verdict is Verdict.HELD
+    assert verify(adapter, examples=0, claims=["lock-step"]).of("lock-step").verdict is Verdict.HELD
 
 
 def test_no_answer_where_the_model_has_one_is_a_difference() -> None:
     def silent(operation: str, answer: Answer) -> Answer:
         return Unknown("timeout") if operation == "renew" else answer
 
-    compared = verify(OddAdapter(passed=silent), examples=0).of("lock-step")
+    compared = verify(OddAdapter(passed=silent), examples=0, claims=["lock-step"]).of("lock-step")
     assert compared.verdict is Verdict.REFUTED
     assert (
         "renew(w1): the model answers ok, the implementation answered unknown (timeout)"
@@ -55,7 +58,11 @@ def test_an_exception_is_no_answer_and_names_itself() -> None:
             raise OSError("disk full")
         return answer
 
-    difference = verify(OddAdapter(passed=failing), examples=0).of("lock-step").details["difference"]
+    difference = (
+        verify(OddAdapter(passed=failing), examples=0, claims=["lock-step"])
+        .of("lock-step")
+        .details["difference"]
+    )
     assert "unknown (OSError: disk full)" in difference
 
 
@@ -65,7 +72,9 @@ def test_something_that_is_no_answer_is_a_difference_and_no_crash() -> None:
 
     assert (
         "True is no answer"
-        in verify(OddAdapter(passed=wrong), examples=0).of("lock-step").details["difference"]
+        in verify(OddAdapter(passed=wrong), examples=0, claims=["lock-step"])
+        .of("lock-step")
+        .details["difference"]
     )
 
 
@@ -73,7 +82,7 @@ def test_an_answer_without_the_row_that_was_promised_is_a_difference() -> None:
     def bare(operation: str, answer: Answer) -> Answer:
         return Ok() if operation == "renew" and isinstance(answer, Ok) else answer
 
-    compared = verify(OddAdapter(passed=bare), examples=0).of("lock-step")
+    compared = verify(OddAdapter(passed=bare), examples=0, claims=["lock-step"]).of("lock-step")
     assert compared.details["difference"].endswith("the answer carries no row")
     adapter = OddAdapter(passed=bare, capabilities=without(Capability.VERSIONS))
-    assert verify(adapter, examples=0).of("lock-step").verdict is Verdict.HELD
+    assert verify(adapter, examples=0, claims=["lock-step"]).of("lock-step").verdict is Verdict.HELD

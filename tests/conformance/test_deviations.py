@@ -9,7 +9,7 @@ from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED,
 from fencepost.conformance import verify
 from fencepost.reference.adapter import BROKEN, make_sqlite
 
-from .support import EXAMPLES, refuted, verified
+from .support import refuted, verified
 
 DECLARED = make_sqlite(
     BROKEN["commits-after-expiry"],
@@ -27,7 +27,7 @@ def test_commits_after_expiry_break_s27_and_keep_s1_when_held_to_the_protocol_it
 
 
 def test_with_its_declaration_the_same_store_passes_and_the_deviation_is_shown() -> None:
-    report = verify(DECLARED, examples=EXAMPLES)
+    report = verify(DECLARED, examples=5)
     assert refuted(report) == {"commit_only_while_live": 4}
     assert report.of("S27").details["declared"] == DECLARED.deviations["S27"]
     assert report.of("lock-step").verdict is Verdict.HELD
@@ -36,12 +36,12 @@ def test_with_its_declaration_the_same_store_passes_and_the_deviation_is_shown()
 
 
 def test_a_declared_variant_does_not_excuse_a_claim_that_is_not_declared() -> None:
-    report = verify(replace(DECLARED, deviations={}), examples=5)
+    report = verify(replace(DECLARED, deviations={}), examples=0)
     assert report.exit_code == EXIT_REFUTED
 
 
 def test_a_declared_deviation_that_is_never_seen_is_not_confirmed() -> None:
-    report = verify(make_sqlite(deviations={"S27": "it is not so"}), examples=5)
+    report = verify(make_sqlite(deviations={"S27": "it is not so"}), examples=0)
     assert report.of("S27").verdict is Verdict.HELD
     assert report.exit_code == EXIT_UNDETERMINED
 

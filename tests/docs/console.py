@@ -1,8 +1,9 @@
 """Runs the commands of console blocks and compares what they print with what the page says.
 
-A block holds lines ``$ command``, each followed by its output. Commands are `fencepost`, `pytest` and ``echo $?``.
-A line ``…`` in the output of a page stands for any number of lines. A comment ``<!-- run with: … -->`` above a
-block adds arguments that the page does not show, such as more time for a busy machine.
+A block holds lines ``$ command``, each followed by its output. Commands are `fencepost`, `pytest` and
+``echo $?``. A line ``…`` in the output of a page stands for any number of lines. A comment
+``<!-- run with: … -->`` above a block adds arguments that the page does not show, such as more time for a
+busy machine.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def same(documented: str, printed: str, *, strict: bool = False) -> bool:
 
 
 def _flowed(text: str) -> list[str]:
-    """The lines, with those that were wrapped made one: where a line ends depends on the length of numbers."""
+    """The lines, wrapped ones made one: where a line ends depends on the length of numbers."""
     return re.sub(r"\n +(?=\S)", " ", text).split("\n")
 
 
@@ -77,7 +78,8 @@ class Console:
 
     def __post_init__(self) -> None:
         """Put the examples where the commands of the pages look for them."""
-        shutil.copytree(EXAMPLES, self.directory / "docs" / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+        here = self.directory / "docs" / "examples"
+        shutil.copytree(EXAMPLES, here, ignore=shutil.ignore_patterns("__pycache__"))
 
     def run(self, command: str, more: str = "") -> str:
         """What a command prints, on both of its outputs."""
@@ -151,5 +153,6 @@ def run_block(block: Block, console: Console) -> tuple[str, str]:
         kept.append(f"$ {ours}\n{output.rstrip()}".rstrip())
         if not right:
             lines = (normal(documented).splitlines(), normal(printed).splitlines())
-            different += "\n".join([f"$ {command}", *difflib.unified_diff(*lines, "page", "now", lineterm="")]) + "\n"
+            changes = difflib.unified_diff(*lines, "page", "now", lineterm="")
+            different += "\n".join([f"$ {command}", *changes, ""])
     return "\n".join(kept), different

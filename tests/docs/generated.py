@@ -50,10 +50,7 @@ def claims_page() -> str:
     )
     witnesses = table(
         ("witness", "what is reached", "for"),
-        (
-            (f"`{w.name}`", w.sentence, ", ".join(dict.fromkeys(c.id for c in CORE.promises() if w.name in c.witnesses)))
-            for w in CORE.of_kind(Kind.SOMETIMES)
-        ),
+        ((f"`{w.name}`", w.sentence, ", ".join(_witnessed_by(w))) for w in CORE.of_kind(Kind.SOMETIMES)),
     )
     supporting = table(
         ("invariant", "what it says", "for the proofs of"),
@@ -63,21 +60,23 @@ def claims_page() -> str:
 
 # The claims
 
-What fencepost claims of its protocol. Each is one Python function in `properties/fencepost/properties/core.py`.
-`fencepost list claims` prints the same list, and `fencepost explain S1` all there is to say about one of them.
-Several claims can share an id; the verdict of an id is the worst of its claims.
+What fencepost claims of its protocol. Each is one Python function in
+`properties/fencepost/properties/core.py`. `fencepost list claims` prints the same list, and `fencepost
+explain S1` all there is to say about one of them. Several claims can share an id; the verdict of an id is
+the worst of its claims.
 
 {promises}
 ## How each is seen to fail
 
-A claim that cannot fail says nothing. Each of these variants of the model lacks a line, or has another one; `fencepost
-check --variant NAME` shows the run. [What a sweep says](what-a-verdict-means.md#what-a-sweep-says) has more of them.
+A claim that cannot fail says nothing. Each of these variants of the model lacks a line, or has another
+one, and breaks some claims; `fencepost check --variant NAME` shows the run. Claims with no variant here
+are broken by the changes of a [sweep](what-a-verdict-means.md#what-a-sweep-says).
 
 {breaking}
 ## Witnesses
 
-A claim of the form *if this, then that* holds wherever *this* never happens. So each names states or steps that must be
-reached, or its verdict is UNDETERMINED.
+A claim of the form *if this, then that* holds wherever *this* never happens. So a claim names states or
+steps that must be reached, or its verdict is UNDETERMINED.
 
 {witnesses}
 ## Supporting invariants
@@ -89,6 +88,10 @@ What the proofs need besides the claims. They are checked and proved like claims
 
 def _about(claim: Claim) -> str:
     return "each step" if claim.over_steps else "each state"
+
+
+def _witnessed_by(witness: Claim) -> Iterable[str]:
+    return dict.fromkeys(c.id for c in CORE.promises() if witness.name in c.witnesses)
 
 
 def _broken_by(claim: Claim) -> Iterator[str]:
@@ -108,13 +111,14 @@ def refusals_page() -> str:
 
 # The refusals
 
-Every call on the store ends in one of three ways: accepted, refused with one of these codes, or unknown. A code is
-*definite* if the call that it answers changed nothing. Where several apply, the first of the list is given.
+Every call on the store ends in one of three ways: accepted, refused with one of these codes, or unknown.
+A code is *definite* if the call that it answers changed nothing. Where several apply, the first of the
+list is given.
 
 {registry}
 
-The codes are listed once, in `properties/fencepost/properties/refusals.py`; the model, the SQL of the reference and the
-checks of implementations use that list. `fencepost explain {REGISTRY[0].code}` says which operations give a code.
+The codes are listed once, in `properties/fencepost/properties/refusals.py`. `fencepost explain
+{REGISTRY[0].code}` says which operations give a code.
 """
 
 
@@ -149,7 +153,8 @@ SAME_AS_YIELD = (ast.Await, ast.YieldFrom, ast.AsyncFunctionDef, ast.AsyncFor, a
 
 def statements(directory: Path) -> str:
     """Statements that no reading could see, with the message that each gets."""
-    return table(("not", "why", "instead"), ((name, *refused(text, directory)) for name, text in STATEMENTS.items()))
+    found = ((name, *refused(text, directory)) for name, text in STATEMENTS.items())
+    return table(("not", "why", "instead"), found)
 
 
 def refused(text: str, directory: Path) -> tuple[str, str]:

@@ -58,7 +58,12 @@ def test_a_program_on_a_page_runs_and_prints_what_the_page_says(name: str, conso
         if block.language != "python" or file_of(block) is not None or not is_program(block.text):
             continue
         done = subprocess.run(
-            [sys.executable, "-"], input=block.text, cwd=console.directory, capture_output=True, encoding="utf-8", check=False
+            [sys.executable, "-"],
+            input=block.text,
+            cwd=console.directory,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
         )
         assert done.returncode == 0, f"{name}:{block.line}\n{done.stderr}"
         is_output = following is not None and following.note == "output"

@@ -19,6 +19,7 @@ from fencepost.properties import Claim
 Progress = Callable[[str], None]
 
 FOR_ALL = "any number of {sorts}, unbounded versions, every combination of the world's switches"
+"""What PROVED covers. Fresh ids never run out: where only finitely many are ever used, another one exists."""
 
 
 def prove(

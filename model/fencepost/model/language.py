@@ -64,6 +64,9 @@ class Absent:
 absent = Absent()
 
 
+Domains = tuple[LeafDomain, ...]
+
+
 class Reading(Protocol):
     """What a reading answers to the words of the language."""
 
@@ -71,7 +74,7 @@ class Reading(Protocol):
     """Whether values are Python's own, so that a helper can simply be called."""
 
     def truth(self, condition: object) -> bool: ...  # noqa: D102
-    def quantify(self, op: str, domains: tuple[LeafDomain, ...], fn: Callable[..., Any]) -> Any: ...  # noqa: D102
+    def quantify(self, op: str, domains: Domains, fn: Callable[..., Any]) -> Any: ...  # noqa: D102
     def extreme(self, op: str, domain: LeafDomain, fn: Callable[..., Any]) -> Any: ...  # noqa: D102
     def choose(self, condition: object, a: Any, b: Any) -> Any: ...  # noqa: D102
     def imply(self, a: object, b: Any) -> Any: ...  # noqa: D102

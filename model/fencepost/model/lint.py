@@ -21,10 +21,11 @@ from fencepost.model.errors import ModelError, Site
 from fencepost.model.outside import Outside, attributes_outside, names_outside, reason_against
 
 _CHECKED: weakref.WeakSet[FunctionType] = weakref.WeakSet()
-_NODES: dict[str, tuple[list[str], dict[tuple[int, str], list[ast.AST]]]] = {}
-"""For each file its lines, and its functions by first line and name."""
-
 Finding = tuple[ast.AST, str, str]
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+_NODES: dict[str, tuple[list[str], dict[tuple[int, str], list[Definition]]]] = {}
+"""For each file its lines, and its functions by first line and name."""
 
 
 def check_function(function: Callable[..., Any]) -> None:
@@ -51,8 +52,9 @@ def function_tree(function: Callable[..., Any]) -> tuple[ast.AST, int]:
     shift = function.__code__.co_firstlineno - 1
     node = copy.deepcopy(_definition(function))
     ast.increment_lineno(node, -shift)
-    statement = node if isinstance(node, ast.stmt) else ast.copy_location(ast.Expr(node), node)  # type: ignore[arg-type]
-    return ast.Module([statement], []), shift
+    if isinstance(node, ast.Lambda):
+        return ast.Module([ast.copy_location(ast.Expr(node), node)], []), shift
+    return ast.Module([node], []), shift
 
 
 def helpers_of(function: FunctionType) -> Iterator[Callable[..., Any]]:
@@ -76,7 +78,7 @@ def _is_language(function: FunctionType) -> bool:
     return module.startswith("fencepost.model.") and not module.startswith("fencepost.model.core")
 
 
-def _definition(function: Callable[..., Any]) -> ast.AST:
+def _definition(function: Callable[..., Any]) -> Definition:
     """The function's place in the tree of its file, found by its first line, and for lambdas by columns."""
     code = function.__code__
     linecache.checkcache(code.co_filename)
@@ -97,8 +99,8 @@ def _definition(function: Callable[..., Any]) -> ast.AST:
     return found[0]
 
 
-def _functions(text: str) -> dict[tuple[int, str], list[ast.AST]]:
-    found: dict[tuple[int, str], list[ast.AST]] = {}
+def _functions(text: str) -> dict[tuple[int, str], list[Definition]]:
+    found: dict[tuple[int, str], list[Definition]] = {}
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -113,18 +115,18 @@ def _functions(text: str) -> dict[tuple[int, str], list[ast.AST]]:
     return found
 
 
-def _spans(node: ast.AST, places: set[tuple[int | None, int | None]]) -> bool:
+def _spans(node: Definition, places: set[tuple[int | None, int | None]]) -> bool:
     """Whether the code of a lambda came from its body."""
-    body = getattr(node, "body", node)
+    body = node.body
     return isinstance(body, ast.expr) and (body.lineno, body.col_offset) in places
 
 
 def _check(function: FunctionType) -> None:
     definition = _definition(function)
     name, file = function.__name__, function.__code__.co_filename
-    found = sorted(_findings(definition), key=lambda f: (f[0].lineno, f[0].col_offset))  # type: ignore[attr-defined]
-    for node, what, instead in found:
-        raise ModelError(what, instead=instead, site=Site(file, node.lineno, name))  # type: ignore[attr-defined]
+    found = [(_place(node), what, instead) for node, what, instead in _findings(definition)]
+    for (line, _), what, instead in sorted(found)[:1]:
+        raise ModelError(what, instead=instead, site=Site(file, line, name))
     outside = [*names_outside(function), *attributes_outside(function, definition)]
     for item in outside:
         against = reason_against(item.name, item.value)
@@ -137,8 +139,12 @@ def _check(function: FunctionType) -> None:
             check_function(helper)
 
 
-def _check_defaults(function: FunctionType, definition: ast.AST) -> None:
-    arguments: ast.arguments = definition.args  # type: ignore[attr-defined]
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _check_defaults(function: FunctionType, definition: Definition) -> None:
+    arguments = definition.args
     values = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     nodes = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
     for node, value in zip(nodes, values, strict=False):
@@ -147,9 +153,9 @@ def _check_defaults(function: FunctionType, definition: ast.AST) -> None:
             raise ModelError("a mutable default argument", instead="use a tuple", site=site)
 
 
-def _findings(definition: ast.AST) -> Iterator[Finding]:
+def _findings(definition: Definition) -> Iterator[Finding]:
     """What is wrong in a function's body; its decorators and annotations are no part of the model."""
-    body = definition.body  # type: ignore[attr-defined]
+    body = definition.body
     nodes: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while nodes:
         node = nodes.pop()

@@ -335,8 +335,10 @@ def _verdict(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str,
         return _broken(search, claim)
     missing = [w for w in claim.witnesses if not tally.witnessed[w]]
     if missing or not tally.steps:
-        why = f"never exercised: no {' and no '.join(missing)} came about" if missing else "no step was made"
-        return Verdict.NOT_EXERCISED, why, None, {}
+        never = f"no {' and no '.join(missing)} came about" if missing else "no step was made"
+        if search.expired():
+            return Verdict.UNDETERMINED, f"the budget ended the search: {never}", None, {}
+        return Verdict.NOT_EXERCISED, f"never exercised: {never}", None, {}
     counts = [f"{w} × {tally.witnessed[w]}" for w in claim.witnesses]
     return Verdict.HELD, ", ".join(counts) or f"{len(tally.kinds)} kinds of steps", None, {}
 

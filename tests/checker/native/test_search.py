@@ -372,6 +372,29 @@ def test_the_plain_search_of_these_tests_agrees_on_the_grid() -> None:
     assert len(plain_search(model).depth_of) == explore(model).states == 60
 
 
+def test_what_was_found_is_no_longer_looked_for_in_tuned_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    compiled = search.compiled
+
+    def kept(text: str, *, optimise: bool) -> bytes:
+        texts.append(text)
+        return compiled(text, optimise=optimise)
+
+    monkeypatch.setattr(search, "compiled", kept)
+    model = grid(1)
+    x, y = model.cells[0].term, model.cells[1].term
+    claims = [StateClaim("x", t.le(x, t.integer(2))), StateClaim("y", t.le(y, t.integer(25)))]
+    seeks = [
+        Seek("steps", (t.TRUE, t.FALSE, t.FALSE)),
+        Seek("late", (t.FALSE, t.le(t.integer(28), y), t.FALSE)),
+    ]
+    result = explore(model, claims=claims, seeks=seeks, stop="never", optimise_after=1000)
+    assert {name: hit.depth for name, hit in result.hits.items()} == {"x": 3, "y": 26, "steps": 1, "late": 29}
+    quick, tuned = (text.count("call void @record") for text in texts)
+    assert (quick, tuned) == (4, 2)
+    assert_whole_grid(result)
+
+
 def test_a_search_that_is_over_when_its_budget_is_spent_is_complete() -> None:
     assert explore(model_of([cell("x", 0, 1)], []), budget_s=0).complete
     assert explore(counter_model(9), max_states=10).complete

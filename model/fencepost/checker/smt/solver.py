@@ -107,9 +107,22 @@ class Asker:
                 return Answer(UNKNOWN, time.monotonic() - started, "out of budget")
             given = [*asserted, *supplies] if way.supplied else asserted
             answer = self._ask(given, spared if way.light else named, way, limit_s)
+            if answer.status == UNSAT and not way.light:
+                answer = self._traced(given, (spared, named), way, limit_s) or answer
             if answer.status == UNSAT or (answer.status == SAT and not way.light):
                 return replace(answer, seconds=time.monotonic() - started)
         return Answer(UNKNOWN, time.monotonic() - started, how)
+
+    def _traced(
+        self, formulas: list[Formula], choices: tuple[dict[str, Formula], ...], way: Way, limit_s: float
+    ) -> Answer | None:
+        """The same ``unsat`` again, from the fewest assumptions, with the names of those that it rests on."""
+        for assumed in choices:
+            left_s = min(limit_s, self.deadline.left_s)
+            answer = self._ask(formulas, assumed, replace(way, light=True), left_s)
+            if answer.status == UNSAT:
+                return answer
+        return None
 
     def _ask(self, formulas: list[Formula], assumed: dict[str, Formula], way: Way, limit_s: float) -> Answer:
         z3 = self.translator.z3
