@@ -1,5 +1,7 @@
 """What an implementation does not offer is not asked of it, and what cannot be seen is never held."""
 
+import pytest
+
 from fencepost.checker.verdicts import EXIT_UNDETERMINED, Verdict
 from fencepost.conformance import EVERYTHING, Answer, Capability, Ok, Refused, Unknown, verify
 
@@ -86,3 +88,13 @@ def test_an_answer_without_the_row_that_was_promised_is_a_difference() -> None:
     assert compared.details["difference"].endswith("the answer carries no row")
     adapter = OddAdapter(passed=bare, capabilities=without(Capability.VERSIONS))
     assert verify(adapter, examples=0, claims=["lock-step"]).of("lock-step").verdict is Verdict.HELD
+
+
+@pytest.mark.parametrize("code", ["ok", "done", "none", "", "no-such-code"])
+def test_a_refusal_with_a_code_that_is_none_is_no_answer_of_the_model(code: str) -> None:
+    def made_up(operation: str, answer: Answer) -> Answer:
+        return Refused(code, answer.row) if operation == "renew" and isinstance(answer, Ok) else answer
+
+    compared = verify(OddAdapter(passed=made_up), examples=0, claims=["lock-step"]).of("lock-step")
+    assert compared.verdict is Verdict.REFUTED
+    assert f"the implementation answered refused with the code {code!r}" in compared.details["difference"]

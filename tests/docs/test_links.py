@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.cli.main import COMMANDS
 
-from .pages import NAMES, PROJECT, blocks, prose
+from .pages import EXAMPLES, NAMES, PROJECT, blocks, prose
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -87,3 +87,10 @@ def test_a_page_has_one_title_and_no_line_that_is_too_long_to_read(name: str) ->
     assert sum(line.startswith("# ") for line in lines) == 1
     long = [line for line in lines if len(line) > 120 and not line.startswith(("|", "["))]
     assert long == []
+
+
+def test_every_example_is_on_a_page() -> None:
+    pages = "\n".join((PROJECT / name).read_text(encoding="utf-8") for name in NAMES)
+    examples = [str(path.relative_to(PROJECT)) for path in EXAMPLES.rglob("*.py")]
+    unused = [name for name in examples if name not in pages and name.removeprefix("docs/") not in pages]
+    assert unused == []

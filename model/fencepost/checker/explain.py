@@ -52,10 +52,9 @@ def false_parts(term: t.Term, values: Values, *, wanted: bool = True) -> list[st
             found = false_parts(part, values, wanted=wanted)
             if found:
                 return found
-    if term.op in ("and", "or"):
-        return list(dict.fromkeys(x for part in term.args for x in false_parts(part, values, wanted=wanted)))[
-            :4
-        ]
+    if term.op in ("and", "or"):  # of an implication the conclusion comes last: say it first
+        parts = (x for part in reversed(term.args) for x in false_parts(part, values, wanted=wanted))
+        return list(dict.fromkeys(parts))[:4]
     if term.op == "ite" and isinstance(term.domain, Boolean):
         chosen = term.args[1] if evaluate(term.args[0], values) else term.args[2]
         return false_parts(chosen, values, wanted=wanted)
@@ -68,6 +67,11 @@ def _sentence(term: t.Term, values: Values) -> str:
         true = bool(evaluate(term, values))
         a, b = term.args
         return f"{_named(a, values)} {sign[0] if true else sign[1]} {_named(b, values, other=a)}"
+    word = str(term.payload)
+    if word.startswith("step "):
+        _, what, *name = word.split(" ", 2)
+        negation = "" if evaluate(term, values) else "not "
+        return f"the step is {negation}{'refused' if what == 'refused' else name[0]}"
     value = "yes" if evaluate(term, values) else "no"
     return f"{_name(term, values)} is {value}"
 

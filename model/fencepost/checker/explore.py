@@ -155,7 +155,7 @@ def _report(
         elif missing:
             verdict, why = (
                 Verdict.UNDETERMINED,
-                f"never exercised: no {' and no '.join(missing)} is reachable",
+                f"never exercised: {' and '.join(missing)} not reachable in this scope",
             )
         else:
             verdict, why = Verdict.BOUNDED, f"{counts}; {closing}"
@@ -274,7 +274,9 @@ def _explanation(
     """Why the claim's term is false, and what the unbroken model says to the last step."""
     words = step_words(last, term) if last is not None else {}
     parts = why_false(term, earlier, after, words)
-    lines = ["false because " + ", and ".join(parts)] if parts else []
+    lines = ["false because " + parts[0]] if parts else []
+    if len(parts) > 1:
+        lines[0] += ", where " + ", and ".join(parts[1:])
     if subject.unbroken is not None and last is not None:
         said = _unbroken_says(subject, scope, before, last)
         lines += [said] if said else []

@@ -53,7 +53,8 @@ def prove(
         )
         runs = {f.claim.name: f for f in searched.findings if f.verdict is Verdict.REFUTED}
     sizes = FOR_ALL.format(sorts=" and ".join(f"{n}s" for n in _sorts(subject)))
-    findings = tuple(_finding(c, result, runs.get(c.name), sizes) for c in chosen)
+    searched_in = _instance(subject, scope) if counterexamples else "no scope: none was searched"
+    findings = tuple(_finding(c, result, runs.get(c.name), sizes, searched_in) for c in chosen)
     figures = {
         "bound": sizes,
         "obligations": len(result.obligations),
@@ -100,11 +101,18 @@ def _induction(
     )
 
 
-def _finding(claim: Claim, result: ProofResult, run: Finding | None, sizes: str) -> Finding:
+def _instance(subject: Subject, scope: str | Scope) -> str:
+    where = subject.scope(scope) if isinstance(scope, str) else scope
+    on = ", ".join(sorted(where.switches)) or "none"
+    return f"scope {where.name} ({where.describe()}; switches on: {on})"
+
+
+def _finding(claim: Claim, result: ProofResult, run: Finding | None, sizes: str, searched: str) -> Finding:
     mine = [r for r in result.obligations if r.obligation.claim == claim.name]
     seconds = sum(r.seconds for r in mine)
     if result.proved[claim.name]:
-        why = f"{len(mine)} obligations by induction, {seconds:.2f} s"
+        ids = ", taking it that ids never run out" if result.needs_ids(claim.name) else ""
+        why = f"{len(mine)} obligations by induction{ids}"
         return Finding(claim, Verdict.PROVED, "proved", sizes, why, None, seconds)
     if run is not None:
         return Finding(
@@ -117,5 +125,5 @@ def _finding(claim: Claim, result: ProofResult, run: Finding | None, sizes: str)
             seconds + run.seconds,
         )
     reason = result.reasons.get(claim.name, "not shown")
-    why = f"{reason}; no run that breaks it was found in the finite instance"
+    why = f"{reason}; no run that breaks it was found in {searched}"
     return Finding(claim, Verdict.UNDETERMINED, "proof failed", sizes, why, None, seconds)

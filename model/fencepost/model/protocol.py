@@ -46,7 +46,8 @@ class Fresh:
     """The domain of a parameter that names an unused element of a sort.
 
     All readings for all sizes take any unused element; finite readings take the smallest, since elements are
-    interchangeable; that none is left is a cut.
+    interchangeable. When none is left, what would be possible with one more element is a cut: in every finite
+    reading the action is then tried in the scope that has one more, whose cells are as in the beginning.
     """
 
     sort: Sort

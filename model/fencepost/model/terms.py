@@ -73,11 +73,11 @@ def kind(domain: TermDomain) -> TermDomain:
     return INTEGER if isinstance(domain, (Counter, Range, Integer)) else domain
 
 
-TRUE: Final = _node("const", True, (), BOOLEAN)  # noqa: FBT003
-FALSE: Final = _node("const", False, (), BOOLEAN)  # noqa: FBT003
+TRUE: Final = _node("const", True, (), BOOLEAN)
+FALSE: Final = _node("const", False, (), BOOLEAN)
 
 
-def boolean(value: bool) -> Term:  # noqa: FBT001
+def boolean(value: bool) -> Term:
     """The constant `value`."""
     return TRUE if value else FALSE
 

@@ -142,7 +142,7 @@ class Tracer:
             return absorbing
         return None if None in parts else not absorbing
 
-    def _learn(self, term: t.Term, value: bool) -> None:  # noqa: FBT001
+    def _learn(self, term: t.Term, value: bool) -> None:
         if term.op == "not":
             self._learn(term.args[0], not value)
             return
@@ -424,7 +424,7 @@ def _merge(results: list[tuple[list[t.Term], dict[str, t.Term]]], depth: int) ->
     return {k: t.ite(condition, first[k], second[k]) for k in first}
 
 
-def _negated(value: bool | None) -> bool | None:  # noqa: FBT001
+def _negated(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 

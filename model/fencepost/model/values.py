@@ -319,7 +319,7 @@ def symbolic(tracer: Tracer, value: Any) -> Any:
     return value
 
 
-def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:  # noqa: ARG001
+def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:
     """The term of a leaf value, symbolic or concrete, that is used where `domain` is meant."""
     if isinstance(value, OptionalValue):
         value = value.value

@@ -31,9 +31,7 @@ WAITS_MS = (0, 0, 0, 1, LAST_MOMENT_MS, 3)
 """Drawn waits: none, a moment, up to the last millisecond of a live lease, and something in between."""
 
 BEYOND_MS = (0, 0, 1, 7)
-"""Drawn times beyond the end of a lease; exactly at its end most often, since that is where clocks are
-compared.
-"""
+"""Drawn times beyond the end of a lease: most often none, since its end is where clocks are compared."""
 
 LEASES_MS = (LEASE_MS, 1, 2, 50)
 """Drawn lengths of leases; after one of 1 ms, the next millisecond is its end."""
@@ -41,10 +39,8 @@ LEASES_MS = (LEASE_MS, 1, 2, 50)
 WEIGHT = 4
 """How much more often a move is chosen that is no fault and no wait: faults alone lead nowhere."""
 
-
 COPIES = 5
-"""How often everything stands in the table that is drawn from: enough for each entry to have many neighbours.
-"""
+"""How often everything stands in the table that is drawn from, so that each entry has many neighbours."""
 
 MOST_TRIES = 100
 """How many smaller runs are tried once a run is broken; `runs.shortened` goes on from there."""

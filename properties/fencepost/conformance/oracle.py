@@ -13,7 +13,7 @@ from typing import Any
 from fencepost.checker.subject import fingerprint
 from fencepost.model import HISTORY, ModelError, Protocol, Scope
 from fencepost.model.concrete import RunningState, Shape, shapes_of
-from fencepost.model.language import Cut, Refused, reading
+from fencepost.model.language import Cut, Fault, Refused, reading
 from fencepost.model.protocol import Action
 from fencepost.model.run import Rest, Runner, Transition
 from fencepost.properties import Claim
@@ -132,25 +132,28 @@ class Oracle:
         """The state after a step that ended in `outcome`: what is stored as it is, the rest by the model.
 
         `told` are the stored variables as the answer gives them, which is what a worker learns from. Raises
-        Cut where a number leaves the scope.
+        Cut where a number leaves the scope, ModelError where the model reads something that is not there.
         """
         if not called:
             return self.overlaid(expected.state, stored)
         action, values = expected.action, expected.arguments
-        with reading(self.runner):
-            if not action.is_operation:
-                asking = self._writable(self.overlaid(state, told))
-                action.function(asking, *values)
-                return self.overlaid(asking.at_rest(), stored)
-            deciding = PinnedState(self._shapes, stored)
-            deciding.load(state)
-            self._decided(deciding, action, values, accepted=outcome == "ok")
-            after = self.overlaid(deciding.at_rest(), told)
-            if action.answered is not None and self.protocol.answers is not None:
-                learning = self._writable(after)
-                action.answered(learning, *values, self.protocol.answers[outcome])
-                after = learning.at_rest()
-            return self.overlaid(after, stored)
+        try:
+            with reading(self.runner):
+                if not action.is_operation:
+                    asking = self._writable(self.overlaid(state, told))
+                    action.function(asking, *values)
+                    return self.overlaid(asking.at_rest(), stored)
+                deciding = PinnedState(self._shapes, stored)
+                deciding.load(state)
+                self._decided(deciding, action, values, accepted=outcome == "ok")
+                after = self.overlaid(deciding.at_rest(), told)
+                if action.answered is not None and self.protocol.answers is not None:
+                    learning = self._writable(after)
+                    action.answered(learning, *values, self.protocol.answers[outcome])
+                    after = learning.at_rest()
+                return self.overlaid(after, stored)
+        except Fault as fault:
+            raise fault.error from None
 
     def _writable(self, state: Rest) -> RunningState:
         made = RunningState(self._shapes, writable=True)

@@ -36,12 +36,12 @@ from fencepost.conformance.vocabulary import (
     embedded,
     observed_variables,
 )
-from fencepost.model import FencepostError
+from fencepost.model import FencepostError, ModelError
 from fencepost.model.concrete import RunningState, values_of
 from fencepost.model.core.state import workers
 from fencepost.model.domains import Element
 from fencepost.model.ground import label_of
-from fencepost.properties import Claim
+from fencepost.properties import REFUSALS, Claim
 
 START_MS = 1_000
 LEASE_MS = 10
@@ -250,8 +250,6 @@ class Session:
                 return None
             step = self._do(move, how, expected)
         self.steps.append(step)
-        if step.transition is not None:
-            self._stand(step.transition.state)
         return step
 
     def _stand(self, state: Rest) -> None:
@@ -287,26 +285,28 @@ class Session:
         told = self._call(how, expected)
         answered = self._outcome(told, expected)
         self._seen = self._look()
-        difference = compare.answers_differ(expected, told, answered)
         with_row = Capability.VERSIONS in self.plan.adapter.capabilities
-        difference = difference or compare.told_falsely(told, self._seen, asked_for, with_row=with_row)
+        wrong = compare.answers_differ(expected, told, answered) or compare.told_falsely(
+            told, self._seen, asked_for, with_row=with_row
+        )
         transition = None
-        try:
-            state = self._followed(expected, told, answered, asked_for)
-            transition = Transition(expected.action, expected.arguments, answered, state)
-            difference = difference or self._stored_wrongly(expected, how, before, state, answered)
-        except (_NoSuchStateError, CannotEmbedError) as error:
-            self.over = difference = difference or str(error)
-        except Cut:
-            self.over = difference = difference or "what is stored has numbers beyond the scope"
-        label = label_of(expected.action, move.arguments)
         broken: tuple[str, ...] = ()
         witnessed: tuple[str, ...] = ()
-        if transition is not None:
-            broken, witnessed = self.plan.judged(start, transition)
+        try:
+            state = self._followed(expected, told, answered, asked_for)
+            made = Transition(expected.action, expected.arguments, answered, state)
+            wrong = wrong or self._stored_wrongly(expected, how, before, state, answered)
+            broken, witnessed = self.plan.judged(start, made)
+            transition = made
+            self._stand(state)
+        except (_NoSuchStateError, CannotEmbedError, ModelError) as error:
+            self.over = wrong = wrong or str(error)
+        except Cut:
+            self.over = wrong = wrong or "what is stored has numbers beyond the scope"
+        label = label_of(expected.action, move.arguments)
         return Step(
             move, label, self.now_ms, expected.outcome, answered, told, self._seen.observation, transition,
-            f"{label}: {difference}" if difference else "", broken, witnessed,
+            f"{label}: {wrong}" if wrong else "", broken, witnessed,
         )  # fmt: skip
 
     def _call(self, how: Performance, expected: Transition) -> Answer | None:
@@ -330,7 +330,7 @@ class Session:
             return "ok" if expected.action.is_operation else "done"
         if Capability.CODES not in self.plan.adapter.capabilities and expected.refused:
             return expected.outcome
-        return told.code
+        return told.code if told.code in REFUSALS else f"refused with the code {told.code!r}"
 
     def _followed(
         self, expected: Transition, told: Answer | None, answered: str, asked_for: str | None

@@ -13,7 +13,7 @@ from fencepost.model.ground import GroundModel, ground_model
 
 from .support import INTERNAL, Plain, plain_search, plain_step, random_model
 
-MODELS = 160
+MODELS = 120
 MODELS_PER_TEST = 20
 LEASE = Path(__file__).resolve().parents[3] / "benchmarks" / "models" / "lease.py"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fencepost.checker.native.branching import Choice, Fork, Leaf, Tree, size_of, trees_of
-from fencepost.checker.native.emit import Emitter, signed
+from fencepost.checker.native.emit import Emitter, signed, weight_of
 from fencepost.checker.native.job import JobLayout, Watch
 from fencepost.checker.native.layout import WORD_MASK, Layout
 from fencepost.checker.native.ranges import Ranges
@@ -21,6 +21,10 @@ from fencepost.model.ground import GroundCommand
 
 COMMANDS_PER_FUNCTION = 100
 """Compile time grows faster than the size of a function; a call costs a nanosecond."""
+
+
+COSTLY = 16
+"""From so many operations on, a term is evaluated only in states where a cell that it reads has changed."""
 
 
 def entry_words(layout: Layout) -> int:
@@ -326,12 +330,44 @@ def emit_watch(e: Emitter, watch: Watch, term: t.Term, *, command: int) -> None:
 
 
 def check_function(layout: Layout, watches: Sequence[Watch]) -> str:
-    """The text of `@check`."""
+    """The text of `@check`: look at one state (`%w0`, …) that was reached from another (`%p0`, …).
+
+    What costs much to evaluate is evaluated only where a cell it reads has changed: elsewhere it has the
+    value that it had in the state before, where it was no hit or not the first.
+    """
     e = Emitter(layout)
+    changes = [e.value(f"xor i64 %w{i}, %p{i}") for i in range(layout.words)]
     for watch in watches:
-        if watch.state is not None:
+        if watch.state is None:
+            continue
+        if weight_of(watch.state) < COSTLY:
             emit_watch(e, watch, watch.state, command=-1)
+            continue
+        look, on = e.label("look"), e.label("same")
+        e.fork(_changed(e, changes, watch.state), look, on)
+        e.begin(look)
+        mark = e.mark()
+        emit_watch(e, watch, watch.state, command=-1)
+        e.release(mark)
+        e.jump(on)
+        e.begin(on)
     e.do("ret void")
-    parameters = f"{words_of(layout, '%w')}, ptr noalias %job, i64 %state"
-    head = f"define internal void @check({parameters}) nounwind alwaysinline {{"
+    parameters = f"{words_of(layout, '%w')}, {words_of(layout, '%p')}, ptr noalias %job, i64 %state"
+    head = f"define internal void @check({parameters}) nounwind noinline {{"
     return "\n".join([head, "entry:", *e.lines, "}"])
+
+
+def _changed(e: Emitter, changes: Sequence[str], term: t.Term) -> str:
+    """Whether a cell that `term` reads has changed."""
+    masks = [0] * len(changes)
+    for variable in t.variables_of([term]):
+        place = e.layout.places.get(str(variable.payload))
+        if place is not None:
+            masks[place.word] |= place.mask
+    parts = [e.value(f"and i64 {c}, {signed(m)}") for c, m in zip(changes, masks, strict=True) if m]
+    if not parts:
+        return "true"
+    result = parts[0]
+    for part in parts[1:]:
+        result = e.value(f"or i64 {result}, {part}")
+    return e.value(f"icmp ne i64 {result}, 0")

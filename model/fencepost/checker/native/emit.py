@@ -15,6 +15,21 @@ def signed(value: int) -> int:
     return value - (1 << WORD_BITS) if value >> (WORD_BITS - 1) else value
 
 
+PIECE = 40
+"""Terms that are computed at once: fewer would be guessed wrong more often than they save."""
+
+
+def weight_of(term: t.Term) -> int:
+    """How many operations `term` takes, if none is shared."""
+    found = _WEIGHTS.get(term)
+    if found is None:
+        found = _WEIGHTS[term] = 1 + sum(map(weight_of, term.args))
+    return found
+
+
+_WEIGHTS: dict[t.Term, int] = {}
+
+
 class Emitter:
     """The body of one function over the words of a state (`%w0`, `%w1`, …).
 
@@ -125,10 +140,7 @@ class Emitter:
         if term.op == "not":
             return self.value(f"xor i1 {self.truth(term.args[0])}, true")
         if term.op in ("and", "or"):
-            result = self.truth(term.args[0])
-            for part in term.args[1:]:
-                result = self.value(f"{term.op} i1 {result}, {self.truth(part)}")
-            return result
+            return self._junction(term)
         if term.op == "eq":
             a, b = term.args
             if a.domain == BOOLEAN:
@@ -140,6 +152,31 @@ class Emitter:
             condition, yes, no = (self.truth(arg) for arg in term.args)
             return self.value(f"select i1 {condition}, i1 {yes}, i1 {no}")
         raise _not_ground(term)
+
+    def _junction(self, term: t.Term) -> str:
+        """The value of an `and` or `or`: a large one is computed in pieces, until one of them decides it."""
+        arms: list[tuple[str, str]] = []
+        decided = "true" if term.op == "or" else "false"
+        end = self.label("decided")
+        mark, result, size = self.mark(), "", 0
+        for part in term.args:
+            weight = weight_of(part)
+            if result and size + weight > PIECE:
+                go_on = self.label("undecided")
+                self.fork(result, *((end, go_on) if term.op == "or" else (go_on, end)))
+                arms.append((decided, self.block))
+                mark = mark if len(arms) > 1 else self.mark()
+                self.begin(go_on)
+                result, size = "", 0
+            truth = self.truth(part)
+            result = self.value(f"{term.op} i1 {result}, {truth}") if result else truth
+            size += weight
+        if not arms:
+            return result
+        arms.append((result, self.block))
+        self.jump(end)
+        self.release(mark)
+        return self.join("i1", arms, end)
 
     def _cell(self, term: t.Term) -> str:
         place = self.layout.places.get(str(term.payload))

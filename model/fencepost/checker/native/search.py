@@ -36,6 +36,9 @@ TUNING_STATES_LATE = 1 << 17
 FREQUENT = 0.05
 """A command taken from this share of the states gets code without a branch, if its effects are constants."""
 
+TUNING_RATIO = 10
+"""Optimising takes a few times as long as compiling quickly; a budget should be much longer."""
+
 PROGRESS_SECONDS = 0.1
 INTERNAL = "a written value fits its field"
 
@@ -196,7 +199,7 @@ class _Search:
         self.chunk = FIRST_CHUNK
         self.optimise_after = optimise_after
         self.cache = code_cache()
-        self.text = self._text(None)
+        self.text = ""
         self.code = self._first_code()
         self.store = Store(
             self.places,
@@ -208,48 +211,48 @@ class _Search:
         )
         self.compile_seconds = time.perf_counter() - started
 
-    def _text(self, frequent: set[int] | None) -> str:
+    def _text(self, watched: list[Watch], frequent: set[int] | None) -> str:
         """The text of all functions: quickly compiled, or fast when these commands are taken often."""
         code = CommandCode(
             self.layout,
             self.places,
             self.model.commands,
-            watches=self.watched,
+            watches=watched,
             fault_slots=self.fault_slots,
             internal_slot=self.internal_slot,
             frequent=frequent,
         )
-        functions = [*code.functions(), check_function(self.layout, self.watched)]
+        functions = [*code.functions(), check_function(self.layout, watched)]
         loop = skeleton(
             self.layout, self.places, steps=len(functions) - 1, fetch=frequent is None, most=self.most
         )
         return "\n".join([*functions, loop])
 
     def _first_code(self) -> _Code:
-        """Code to start with: that which was tuned in an earlier run, or else code that is quickly made."""
+        """Code to start with."""
         if self.optimise_after == 0:
-            text = self._text(set(range(self.places.commands)))
-            return _Code(self._made("optimised", text, text), optimised=True)
-        if self.optimise_after is None:
-            tuned = self.cache.get("tuned", self.text)
-            if tuned is not None:
-                return _Code(tuned, optimised=True)
-        return _Code(self._made("quick", self.text, self.text), optimised=False)
+            text = self._text(self.watched, set(range(self.places.commands)))
+            return _Code(self._made(text, lambda: text, optimise=True), optimised=True)
+        self.text = self._text(self.watched, None)
+        return _Code(self._made(self.text, lambda: self.text, optimise=False), optimised=False)
 
     def _tuned_code(self, expanded: int) -> _Code:
-        """Code that is optimised by what was seen in so many expanded states."""
+        """Code optimised by what so many expanded states showed; it no longer looks for what was found."""
         started = time.perf_counter()
         taken = self.store.job[self.places.taken : self.places.cut]
-        text = self._text({i for i, n in enumerate(taken) if n > FREQUENT * expanded})
-        code = _Code(self._made("tuned", self.text, text), optimised=True)
+        frequent = {i for i, n in enumerate(taken) if n > FREQUENT * expanded}
+        watched = [watch for watch in self.watched if self._found(watch.slot) is None]
+        key = f"{sorted(frequent)} {[watch.slot for watch in watched]}\n{self.text}"
+        code = _Code(self._made(key, lambda: self._text(watched, frequent), optimise=True), optimised=True)
         self.compile_seconds += time.perf_counter() - started
         return code
 
-    def _made(self, kind: str, key: str, text: str) -> bytes:
-        """The object for `text`, kept under `key`."""
+    def _made(self, key: str, text: Callable[[], str], *, optimise: bool) -> bytes:
+        """The object for a text, kept under `key`."""
+        kind = "optimised" if optimise else "quick"
         made = self.cache.get(kind, key)
         if made is None:
-            made = compiled(text, optimise=kind != "quick")
+            made = compiled(text(), optimise=optimise)
             self.cache.put(kind, key, made)
         return made
 
@@ -302,14 +305,16 @@ class _Search:
                 over = at == last == store.count and why != "internal"  # nothing is left to stop
                 return None if over else why
             reports.tell(store.count, at, now)
-            if not self.code.optimised and self._worth_tuning(at):
+            if not self.code.optimised and self._worth_tuning(at, limits, now):
                 self.code = self._tuned_code(at)
         return None
 
-    def _worth_tuning(self, expanded: int) -> bool:
+    def _worth_tuning(self, expanded: int, limits: _Limits, now: float) -> bool:
         """Whether the search is likely to go on for longer than optimising takes."""
         if self.optimise_after is not None:
             return expanded >= self.optimise_after
+        if limits.deadline is not None and limits.deadline - now < TUNING_RATIO * self.compile_seconds:
+            return False
         waiting = self.store.count - expanded
         return expanded >= TUNING_STATES_LATE or (expanded >= TUNING_STATES and waiting > expanded // 4)
 

@@ -104,12 +104,14 @@ def _load(name: str, place: int, kind: str) -> str:
 
 
 def _check_first(layout: Layout) -> str:
-    """`@first(job)`: evaluate the claims over state 0."""
+    """`@first(job)`: evaluate the claims over state 0, as if every bit had changed."""
+    others = "\n".join(f"  %o{i} = xor i64 %s{i}, -1" for i in range(layout.words))
     return f"""
 define void @first(ptr %job) nounwind {{
 entry:{_load("states", JobLayout.STATES, "ptr")}
 {load_words(layout, "s", "%states")}
-  call void @check({words_of(layout, "%s")}, ptr %job, i64 0)
+{others}
+  call void @check({words_of(layout, "%s")}, {words_of(layout, "%o")}, ptr %job, i64 0)
   ret void
 }}
 """
@@ -277,6 +279,12 @@ checking:
   %cat = mul i64 %c, {layout.words}
   %csp = getelementptr i64, ptr %states, i64 %cat
 {load_words(layout, "c", "%csp")}
-  call void @check({words_of(layout, "%c")}, ptr %job, i64 %c)
+  %cparentp = getelementptr i32, ptr %parents, i64 %c
+  %cparent32 = load i32, ptr %cparentp
+  %cparent = zext i32 %cparent32 to i64
+  %cpat = mul i64 %cparent, {layout.words}
+  %cpsp = getelementptr i64, ptr %states, i64 %cpat
+{load_words(layout, "q", "%cpsp")}
+  call void @check({words_of(layout, "%c")}, {words_of(layout, "%q")}, ptr %job, i64 %c)
   br label %check
 """

@@ -13,10 +13,10 @@ from fencepost.checker.native.table import BUCKET_BYTES, BUCKET_SLOTS
 INDEX_LIMIT = (1 << 32) - 2
 """Parent links and table slots hold 32 bits: more states than this are refused."""
 
-FULLEST = 0.85
-"""Share of slots in use at which the table grows: with buckets of eight, few overflow far below it."""
+FULLEST = 0.8
+"""Share of slots in use at which the table grows: with buckets of eight, few overflow below it."""
 
-LEAST_GROWTH, MOST_GROWTH = 1.25, 2.0
+LEAST_GROWTH, MOST_GROWTH = 1.2, 2.0
 PARENT_BYTES = 4
 
 LATE_SLOTS = 1 << 16

@@ -31,14 +31,13 @@ declare i64 @llvm.umin.i64(i64, i64)
 
 HOME = """
 define internal i64 @home(i64 %hash, i64 %buckets) nounwind alwaysinline {
-  %a = zext i64 %hash to i128
-  %b = zext i64 %buckets to i128
-  %p = mul i128 %a, %b
-  %s = lshr i128 %p, 64
-  %r = trunc i128 %s to i64
-  ret i64 %r
+  %high = lshr i64 %hash, 32
+  %scaled = mul i64 %high, %buckets
+  %bucket = lshr i64 %scaled, 32
+  ret i64 %bucket
 }
 """
+"""The bucket of a hash, by its upper 32 bits; there are fewer than 2**32 buckets."""
 
 LOW_HALF = (1 << 32) - 1
 

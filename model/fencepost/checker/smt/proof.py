@@ -79,6 +79,13 @@ class Result:
         return self.obligation.name
 
     @property
+    def says(self) -> str:
+        """The status in words."""
+        if self.status == SAT:
+            return "a state that satisfies the invariants breaks it; it need not be reachable"
+        return "the solver does not know" if self.status == UNKNOWN else self.status
+
+    @property
     def holds(self) -> bool:
         """Whether it is shown."""
         return self.status in HOLDS
@@ -368,9 +375,7 @@ def _explain(reasons: dict[str, str], proof: _Proof, never: tuple[str, ...]) -> 
     standing = [r for claim, found in broken.items() if claim not in proof.claims for r in found]
     for name in proof.claims:
         if name not in proof.alive:
-            reasons[name] = "not shown: " + "; ".join(
-                f"{r.obligation.move} ({r.status})" for r in broken[name]
-            )
+            reasons[name] = "not shown: " + "; ".join(f"{r.obligation.move} ({r.says})" for r in broken[name])
         elif standing:
             reasons[name] = "the model itself is not shown to be sound: " + "; ".join(
                 r.name for r in standing
