@@ -18,7 +18,7 @@ def _lock_sweep(**changes: object) -> SweepReport:
     claims = lock_claims()
     for name in ("few_tickets", "after_seven_nobody_is_inside"):
         del claims.claims[name]
-    return sweep(Subject(lock(), claims), scope="two", reasons={}, **changes)  # type: ignore[arg-type]
+    return sweep(Subject(lock(), claims), scope="two", **{"reasons": {}, **changes})  # type: ignore[arg-type]
 
 
 def test_a_needed_guard_is_caught_by_its_claim_at_the_shortest_length() -> None:
@@ -37,14 +37,9 @@ def test_a_claim_that_nothing_breaks_is_a_finding() -> None:
 
 
 def test_a_written_reason_accounts_for_a_row_and_says_so() -> None:
-    claims = lock_claims()
-    report = sweep(
-        Subject(lock(), claims),
-        scope="two",
-        kinds=[GUARD],
-        reasons={("take", "when(not s.inside[w])"): "because"},
-    )
+    report = _lock_sweep(kinds=[GUARD], reasons={("take", "when(not s.inside[w])"): "because"})
     assert next(r for r in report.rows if r.text == "when(not s.inside[w])").reason == "because"
+    assert report.unaccounted == ()
 
 
 def test_a_sweep_out_of_budget_is_unfinished_not_passed() -> None:

@@ -29,7 +29,8 @@ FIGURES = {
 
 
 def reported(part: str, verdict: Verdict, *, claim: object = S1, **details: object) -> Part:
-    finding = Finding(claim, verdict, part, "2 workers", "because", None, 0.0, details)  # type: ignore[arg-type]
+    bound, why = "2 workers", "because"
+    finding = Finding(claim, verdict, part, bound, why, None, 0.0, details)  # type: ignore[arg-type]
     figures = {**FIGURES[part], "declared": details.get("declares", ())}
     return Part(part, report=Report(part, "core", (finding,), figures))
 

@@ -33,9 +33,14 @@ class Expressions:
         self.state = "s"
         self.loops = False
         self.in_action = False
+        self.takes_fresh = False
 
     def has(self, *names: str) -> list[str]:
         return [name for name in names if name in self.variables]
+
+    def has_by_key(self, name: str, bound: Bound) -> bool:
+        """Whether there is a family over keys, and a key in sight. No key is named where ids are taken fresh."""
+        return bool(self.has(name)) and (not self.takes_fresh or "key" in bound.values())
 
     def s(self, name: str) -> str:
         return f"{self.state}.{name}"
@@ -92,7 +97,9 @@ class Expressions:
         options.append(lambda: str(self.random.randint(-1, 2)))
         options += [lambda: f"{self.s('ticks')}[{self.worker(bound, 0)}]"] * bool(self.has("ticks"))
         options += [lambda: f"{self.s('row')}.version"] * bool(self.has("row"))
-        options += [lambda: f"{self.s('rows')}[{self.key(bound, 0)}].version"] * bool(self.has("rows"))
+        options += [lambda: f"{self.s('rows')}[{self.key(bound, 0)}].version"] * self.has_by_key(
+            "rows", bound
+        )
         options += self.calls("number")
         if depth > 0:
             options += [
@@ -141,10 +148,10 @@ class Expressions:
         options += [lambda: self.s("flag")] * bool(self.has("flag"))
         options += [lambda: f"{self.s('up')}[{self.worker(bound, 0)}]"]
         options += [lambda: f"{self.s('idle')}[{self.worker(bound, 0)}]"] * bool(self.has("idle"))
-        options += [lambda: f"{self.s('used')}[{self.key(bound, 0)}]"] * bool(self.has("used"))
-        options += [lambda: f"{self.s('may')}[{self.worker(bound, 0)}, {self.key(bound, 0)}]"] * bool(
-            self.has("may")
-        )
+        options += [lambda: f"{self.s('used')}[{self.key(bound, 0)}]"] * self.has_by_key("used", bound)
+        options += [
+            lambda: f"{self.s('may')}[{self.worker(bound, 0)}, {self.key(bound, 0)}]"
+        ] * self.has_by_key("may", bound)
         options += [lambda: f"({self.number(bound, 0)} {self.order()} {self.number(bound, depth)})"] * 2
         options += [lambda: f"({self.worker(bound, 0)} {self.equal()} {self.worker(bound, 0)})"]
         options += [lambda: f"({self.phase(bound, 0)} {self.equal()} {self.phase(bound, 0)})"]
@@ -201,8 +208,10 @@ class Expressions:
         found += [(self.s("seen"), "number")] * bool(self.has("seen"))
         found += [(self.s("lease"), "lease")] * bool(self.has("lease"))
         found += [(f"{self.s('log')}[{self.a_version(bound)}]", "worker")] * bool(self.has("log"))
-        found += [(f"{self.s('leases')}[{self.key(bound, 0)}]", "lease")] * bool(self.has("leases"))
-        found += [(f"{self.s('seen_at')}[{self.key(bound, 0)}, 0]", "number")] * bool(self.has("seen_at"))
+        found += [(f"{self.s('leases')}[{self.key(bound, 0)}]", "lease")] * self.has_by_key("leases", bound)
+        found += [(f"{self.s('seen_at')}[{self.key(bound, 0)}, 0]", "number")] * self.has_by_key(
+            "seen_at", bound
+        )
         return found
 
     def value(self, kind: str, bound: Bound) -> str:
@@ -218,7 +227,7 @@ class Expressions:
         options += [lambda: f"{self.s('row')}.changed(version={self.number(bound, 1)})"] * bool(
             self.has("row")
         )
-        options += [lambda: f"{self.s('rows')}[{self.key(bound, 0)}]"] * bool(self.has("rows"))
+        options += [lambda: f"{self.s('rows')}[{self.key(bound, 0)}]"] * self.has_by_key("rows", bound)
         return self.choose(options)
 
     def optional(self, kind: str, bound: Bound) -> str:

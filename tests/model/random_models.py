@@ -87,7 +87,7 @@ class Writer(Expressions):
         self.variables = [n for n in VARIABLES if pick.random() < 0.45 or n in ("n", "up", "used")]
         self.loops = pick.random() < 0.3
         self.codes = ("taken", "stale")
-        self.names_fresh = False
+        self.takes_fresh = pick.random() < 0.4
 
     def model(self) -> str:
         """The whole text."""
@@ -146,7 +146,7 @@ class Writer(Expressions):
                 f"s.leases[{k}] = {self.optional('lease', bound)}",
                 f"s.leases.update_where(lambda {x}, {old}: {self.optional('lease', of_key_lease)})",
             ]
-            if self.has("leases")
+            if self.has_by_key("leases", bound)
             else [],
             "rows": [f"s.rows[{k}] = {self.value('lease', bound)}"],
             "may": [
@@ -154,11 +154,12 @@ class Writer(Expressions):
                 f"s.may.update_where(lambda {x}, {y}, {old}: {self.boolean(of_both, 1)})",
             ],
             "seen_at": [f"s.seen_at[{k}, {self.index(bound)}] = {self.optional('number', bound)}"]
-            if self.has("seen_at")
+            if self.has_by_key("seen_at", bound)
             else [],
             "past": ["s.past[s.n] = True"],
         }
-        return self.random.choice([text for name in self.variables for text in texts[name]] or ["pass"])
+        own = [text for name in self.variables for text in texts[name]]
+        return self.random.choice([x for x in own if not self.takes_fresh or "keys.element" not in x])
 
     def block(self, bound: Bound, depth: int, indent: str, *, guards: str) -> list[str]:
         """Some statements. `guards` is empty, ``when``, or ``refuse`` for both."""
@@ -216,8 +217,7 @@ class Writer(Expressions):
                 ("worker", "worker", "key", "number", "level", "boolean", "phase", "fresh")
             )
             unless = self.has("used", "leases")
-            if kind == "fresh" and unless:
-                self.names_fresh = True
+            if kind == "fresh" and self.takes_fresh:
                 parameters["fresh_key"] = ("key", f'p.fresh(keys, unless="{self.random.choice(unless)}")')
             elif kind == "boolean":
                 parameters["yes"] = ("boolean", "BOOLEAN")
@@ -243,12 +243,7 @@ class Writer(Expressions):
         return text + f"def act_{number}(s{takes}):\n" + "".join(f"{line}\n" for line in body)
 
     def claim(self, number: int) -> str:
-        # A literal element breaks the symmetry on which "the smallest unused" rests: can_move would differ.
-        extra = (
-            " or can_move(s, 'worker')"
-            if number == 0 and self.sometimes(0.5) and not self.names_fresh
-            else ""
-        )
+        extra = " or can_move(s, 'worker')" if number == 0 and self.sometimes(0.5) else ""
         return f"\n\ndef claim_{number}(s):\n    return {self.boolean({}, 2)}{extra}\n"
 
     def step_claim(self, number: int) -> str:

@@ -272,7 +272,7 @@ def _edited(function: FunctionType, place: _Place) -> FunctionType:
     if function.__code__.co_freevars:
         arguments = [ast.arg(n) for n in function.__code__.co_freevars]
         signature = ast.arguments([], arguments, None, [], [], None, [])
-        outer = ast.FunctionDef("outer__", signature, [definition], [], lineno=definition.lineno)
+        outer = ast.copy_location(ast.FunctionDef("outer__", signature, [definition], []), definition)
         body = [outer]
     module = ast.fix_missing_locations(ast.Module(body, []))
     code = _find(compile(module, function.__code__.co_filename, "exec"), function.__name__)

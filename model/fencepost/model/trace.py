@@ -116,35 +116,14 @@ def trace_action(protocol: Protocol, action: Action, scope: Scope | None = None)
     paths = list(_commands(protocol, action, scope))
     if next(_commands(protocol, action, scope)) != paths[0]:
         raise Tracer(protocol, action.name).varies(action.site)
-    found = tuple(command for command in paths if command is not None)
-    if scope is None:
-        written = [x for c in found for x in (*c.guard, *c.updates.values())]
-        _no_named_ids(protocol, written, action.site)
-    return found
-
-
-def _no_named_ids(protocol: Protocol, terms: list[t.Term], site: Site) -> None:
-    """Ids taken fresh are interchangeable, and finite readings always take the smallest: none may be named."""
-    fresh = {d.sort for a in protocol.actions.values() for _, d in a.parameters if isinstance(d, Fresh)}
-    seen: set[t.Term] = set()
-    stack = list(terms) if fresh else []
-    while stack:
-        term = stack.pop()
-        if term.op == "const" and term.domain in fresh:
-            raise ModelError(
-                f"{t.show(term)} is named, but its sort is one of fresh ids",
-                instead="say it of every(…) or some(…): which id is taken first means nothing",
-                site=site,
-            )
-        if term not in seen:
-            seen.add(term)
-            stack.extend(term.args)
+    return tuple(command for command in paths if command is not None)
 
 
 def _commands(protocol: Protocol, action: Action, scope: Scope | None) -> Iterator[Command | None]:
     """One command per path; None for a path on which the action cannot happen."""
     tracer = Tracer(protocol, action.name, scope)
     tracer.decides_moves = True
+    tracer.refuse_names()
     parameters = tuple(
         t.bound(f"{action.name}.{name}", d.sort if isinstance(d, Fresh) else d)
         for name, d in action.parameters
@@ -220,6 +199,7 @@ def trace_claim(protocol: Protocol, function: Callable[..., Any], scope: Scope |
     check_function(function)
     name = inspect.unwrap(function).__name__
     tracer, again = Tracer(protocol, name, scope), Tracer(protocol, name, scope)
+    tracer.refuse_names()
     found: list[tuple[list[t.Term], Any]] = []
 
     def run() -> Any:
@@ -236,8 +216,6 @@ def trace_claim(protocol: Protocol, function: Callable[..., Any], scope: Scope |
     path_again, value, _ = next(again.paths(lambda: _claimed(function, again)))
     if path != path_again or _term(first) is not _term(value):
         raise again.varies(site_of(function))
-    if scope is None:
-        _no_named_ids(protocol, terms[:1], site_of(function))
     return terms[0]
 
 

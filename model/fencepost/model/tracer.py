@@ -24,7 +24,7 @@ from fencepost.model.errors import (
     raised_at,
 )
 from fencepost.model.language import Cut, Fault, GuardSignal
-from fencepost.model.protocol import HISTORY, Protocol, Scope, did_you_mean
+from fencepost.model.protocol import HISTORY, Fresh, Protocol, Scope, did_you_mean
 from fencepost.model.values import (
     OptionalValue,
     RecordValue,
@@ -76,6 +76,7 @@ class Tracer:
         self.folding = 0
         self.decides_moves = False
         """Whether an action is traced, whose path conditions are guards."""
+        self._unnamed: frozenset[Sort] = frozenset()
         self._history = frozenset(
             f"{v.name}{suffix}"
             for v in protocol.variables.values()
@@ -393,6 +394,23 @@ class Tracer:
             )
         if self.folding:
             raise ModelError(f"{name} written by a claim", instead="claims only read")
+
+    def refuse_names(self) -> None:
+        """From now on no element may be named whose sort is one of fresh ids.
+
+        These are interchangeable, and finite readings take the smallest. With a scope, loops give elements too.
+        """
+        if self.scope is None:
+            parameters = (d for a in self.protocol.actions.values() for _, d in a.parameters)
+            self._unnamed = frozenset(d.sort for d in parameters if isinstance(d, Fresh))
+
+    def check_named(self, element: Element) -> None:
+        """Nothing may depend on which id was taken first."""
+        if element.sort in self._unnamed:
+            raise ModelError(
+                f"{element.label} is named, but its sort is one of fresh ids",
+                instead="say it of every(…) or some(…): which id is taken first means nothing",
+            )
 
     def check_sources(self, name: str, terms: Iterable[t.Term]) -> None:
         """What is written to a variable that guards may read must not come from history."""

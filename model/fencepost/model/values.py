@@ -338,6 +338,7 @@ def lift(tracer: Tracer, value: object, domain: t.TermDomain) -> t.Term:
             return t.integer(value)
     elif isinstance(value, Element):
         if value.sort == wanted:
+            tracer.check_named(value)
             return t.constant(value.index, value.sort)
     elif isinstance(value, Member) and value.enumeration is wanted:
         return t.constant(value.code, value.enumeration)

@@ -314,7 +314,7 @@ class Session:
             told: Any = how.function(self, *expected.arguments)
         except FencepostError:
             raise
-        except Exception as error:  # noqa: BLE001  # whatever an implementation throws at its caller is no answer
+        except Exception as error:  # noqa: BLE001  # whatever it throws is no answer
             return Unknown(f"{type(error).__name__}: {error}")
         if told is None or isinstance(told, Answer):
             return told

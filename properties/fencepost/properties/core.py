@@ -6,6 +6,8 @@ their proofs need.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fencepost.model import State, Step, can_move, derived, every, implies, some
 from fencepost.model.core.state import (
     CLOCK,
@@ -29,10 +31,10 @@ def accepted(before: State, after: State) -> object:
 
 
 @derived
-def entry_was(before: State, after: State, fits: object) -> object:
+def entry_was(before: State, after: State, fits: Callable[[State], object]) -> object:
     """Whether the commit that this step entered in the log is there, and `fits` holds of what it said."""
     entered = after.log[after.state_version]
-    return entered.present and before.request[entered].present and fits(before.request[entered].value)  # type: ignore[operator]
+    return entered.present and before.request[entered].present and fits(before.request[entered].value)
 
 
 @CORE.each_step(

@@ -28,7 +28,7 @@ from fencepost.reference.values import Answer, Commit, Entry, Ok, Owner, Refused
 INSTANCE = "order-1"
 """The one instance of each world."""
 
-RAM_DISK = Path("/dev/shm")  # noqa: S108  # a directory of the system, in which a directory of our own is made
+RAM_DISK = Path("/dev/shm")  # noqa: S108  # where a directory of our own is made
 """Files there cost no wait for a disk. Locking is that of files all the same, which a memory database's is
 not.
 """

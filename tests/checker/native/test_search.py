@@ -9,7 +9,8 @@ import pytest
 from fencepost.checker.native import SearchResult, Seek, StateClaim, StepClaim, codegen, explore, search
 from fencepost.checker.native import skeleton as skeleton_module
 from fencepost.checker.native import store as store_module
-from fencepost.checker.native.layout import Layout
+from fencepost.checker.native.job import JobLayout
+from fencepost.checker.native.layout import Layout, layout_of
 from fencepost.checker.native.search import Progress
 from fencepost.checker.native.table import words_of
 from fencepost.model import ModelError
@@ -307,6 +308,21 @@ def test_dead_ends_and_ends_at_the_boundary_are_told_apart() -> None:
     assert result.codes(result.first_boundary_end) == {"x": 4, "stop": 0}
 
 
+@pytest.mark.parametrize("outcome", ["cut", "fault"])
+def test_a_state_from_which_a_cut_or_a_fault_is_all_that_leads_on_is_no_dead_end(outcome: str) -> None:
+    x = cell("x", 0, 2)
+    model = model_of(
+        [x],
+        [
+            command("count", t.not_(t.eq(x.term, t.integer(2))), {"x": plus(x.term, 1)}),
+            command("leave", t.eq(x.term, t.integer(2)), {}, outcome=outcome),
+        ],
+    )
+    result = explore(model)
+    assert (result.dead_ends, result.boundary_ends, result.first_boundary_end) == (0, 1, 2)
+    assert result.cuts == ({1: 1} if outcome == "cut" else {})
+
+
 def test_models_without_cells_or_commands_have_one_state() -> None:
     for model in (
         model_of([], []),
@@ -328,6 +344,32 @@ def test_a_cell_of_one_value_takes_no_bits_and_keeps_it() -> None:
     assert result.states == 4
     assert result.column("one").tolist() == [7] * 4
     assert result.layout.bits == 2
+
+
+def test_what_a_guard_or_the_scope_already_excludes_is_not_tested_again() -> None:
+    """Each test of a written value is a branch to a `misfit` block."""
+    x = cell("x", 0, 9)
+    below = t.not_(t.le(t.integer(9), x.term))
+    tests = {
+        "unguarded": command("c", t.TRUE, {"x": plus(x.term, 1)}),
+        "cut": command("c", t.TRUE, {"x": plus(x.term, 1)}, [(plus(x.term, 1), 0, 9)]),
+        "guarded": command("c", below, {"x": plus(x.term, 1)}, [(plus(x.term, 1), 0, 9)]),
+        "chosen": command("c", below, {"x": t.ite(t.le(x.term, t.integer(3)), plus(x.term, 1), x.term)}),
+    }
+    found = {}
+    for name, rule in tests.items():
+        code = codegen.CommandCode(
+            layout_of([x]),
+            JobLayout(1, 1),
+            [rule],
+            watches=[],
+            fault_slots={},
+            internal_slot=0,
+            frequent=None,
+        )
+        (text,) = code.functions()
+        found[name] = (text.count("\nmisfit"), text.count("@record"))
+    assert found == {"unguarded": (1, 1), "cut": (1, 0), "guarded": (0, 0), "chosen": (0, 0)}
 
 
 # -- misuse
