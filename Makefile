@@ -7,7 +7,8 @@
 # Needs Python 3.11 or later (PYTHON=python3.12 chooses one); the rest is installed into .venv.
 
 PYTHON ?= python3
-PYTEST_ARGS ?=
+# One process per core; empty for one process.
+PYTEST_ARGS ?= -n auto
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install

@@ -39,7 +39,7 @@ class Expressions:
         return [name for name in names if name in self.variables]
 
     def has_by_key(self, name: str, bound: Bound) -> bool:
-        """Whether there is a family over keys, and a key in sight. No key is named where ids are taken fresh."""
+        """Whether there is a family over keys, and a key in sight: none is named where ids are fresh."""
         return bool(self.has(name)) and (not self.takes_fresh or "key" in bound.values())
 
     def s(self, name: str) -> str:

@@ -243,7 +243,10 @@ class Writer(Expressions):
         return text + f"def act_{number}(s{takes}):\n" + "".join(f"{line}\n" for line in body)
 
     def claim(self, number: int) -> str:
-        extra = " or can_move(s, 'worker')" if number == 0 and self.sometimes(0.5) else ""
+        # Unused ids are meant to be alike, so the smallest stands for all. Here they may differ: random actions
+        # write about ids that nobody took. `can_move` asks about any of them, a run about the smallest.
+        asks = number == 0 and self.sometimes(0.7) and not self.takes_fresh
+        extra = " or can_move(s, 'worker')" if asks else ""
         return f"\n\ndef claim_{number}(s):\n    return {self.boolean({}, 2)}{extra}\n"
 
     def step_claim(self, number: int) -> str:

@@ -398,7 +398,7 @@ class Tracer:
     def refuse_names(self) -> None:
         """From now on no element may be named whose sort is one of fresh ids.
 
-        These are interchangeable, and finite readings take the smallest. With a scope, loops give elements too.
+        These are interchangeable, and finite readings take the smallest. In a scope, loops give elements too.
         """
         if self.scope is None:
             parameters = (d for a in self.protocol.actions.values() for _, d in a.parameters)
