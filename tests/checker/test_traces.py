@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.explore import check, replayed
 from fencepost.checker.subject import Subject
-from fencepost.checker.traces import ReplayError, Trace, read, replay, table
+from fencepost.checker.traces import FORMAT, ReplayError, Trace, _digest, from_json, read, replay, table
+
+
+def sealed(data: Any) -> Any:
+    """Altered data with the digest that fits them: what a forger would write."""
+    data["digest"] = _digest({k: v for k, v in data.items() if k != "digest"})
+    return data
+
+
+def places_in(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Every value inside plain data, as what holds it and its key."""
+    keys = list(data) if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+    for key in keys:
+        yield data, key
+        yield from places_in(data[key])
+
+
+STRANGE = (None, True, 5, -1, 2.5, 10**7, "x", "a\nb", [], {}, [1], ["a"], {"worker": 0}, {"a": {"b": 1}})
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +75,7 @@ def test_a_damaged_file_is_no_trace(trace: Trace, tmp_path: Path) -> None:
     path.write_text(path.read_text()[:-40])
     with pytest.raises(ReplayError, match="damaged"):
         read(str(path))
-    path.write_text(json.dumps({"format": 1}))
+    path.write_text(json.dumps({"format": FORMAT}))
     with pytest.raises(ReplayError, match="no trace"):
         read(str(path))
     path.write_text(json.dumps({"format": 99}))
@@ -72,6 +92,7 @@ def test_an_unknown_token_is_answered_with_those_that_exist(trace: Trace, tmp_pa
 def test_a_changed_value_in_a_saved_state_is_reported(broken: Subject, trace: Trace, tmp_path: Path) -> None:
     data = trace.as_json()
     data["steps"][0]["changes"]["ticket"] = 2
+    sealed(data)
     path = tmp_path / "t.json"
     path.write_text(json.dumps(data))
     with pytest.raises(ReplayError, match="ticket differ"):
@@ -98,3 +119,79 @@ def test_the_explanation_names_the_false_part_and_what_the_unbroken_model_says(t
     text = " ".join(trace.explanation)
     assert "inside[w1]" in text
     assert "in the unbroken model take(w2) is not possible here" in text
+
+
+def test_any_altered_value_is_told_from_what_was_saved(trace: Trace) -> None:
+    whole = trace.as_json()
+    for place in range(len(list(places_in(whole)))):
+        for strange in STRANGE:
+            data = deepcopy(whole)
+            holder, key = list(places_in(data))[place]
+            if type(holder[key]) is type(strange) and holder[key] == strange:
+                continue
+            holder[key] = strange
+            with pytest.raises(ReplayError):
+                from_json(data, "it")
+
+
+def test_a_value_of_a_wrong_type_is_named_even_where_the_digest_fits(trace: Trace) -> None:
+    whole = trace.as_json()
+    for place in range(len(list(places_in(whole)))):
+        for strange in STRANGE:
+            data = deepcopy(whole)
+            holder, key = list(places_in(data))[place]
+            if type(holder[key]) is type(strange):
+                continue
+            holder[key] = strange
+            with pytest.raises(ReplayError, match=r"is no trace|is damaged"):
+                from_json(sealed(data) if key != "digest" else data, "it")
+
+
+@pytest.mark.parametrize("key", ["format", "scope", "initial", "steps", "claim", "source", "digest"])
+def test_a_missing_part_is_named(trace: Trace, key: str) -> None:
+    data = trace.as_json()
+    del data[key]
+    with pytest.raises(ReplayError, match=f"it has no '{key}'"):
+        from_json(data, "it")
+
+
+def test_a_trace_whose_steps_were_taken_out_or_doubled_is_damaged(trace: Trace) -> None:
+    for steps in ([], trace.as_json()["steps"][:-1], trace.as_json()["steps"] * 2):
+        with pytest.raises(ReplayError, match="is damaged"):
+            from_json({**trace.as_json(), "steps": steps}, "it")
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "number"),
+    [
+        ("sizes", "worker", 65),
+        ("sizes", "worker", 0),
+        ("bounds", "ticket", 10**6 + 1),
+        ("bounds", "ticket", -1),
+    ],
+)
+def test_a_scope_beyond_the_limits_is_refused_before_it_is_laid_out(
+    trace: Trace, table: str, name: str, number: int
+) -> None:
+    data = trace.as_json()
+    data["scope"][table][name] = number
+    with pytest.raises(ReplayError, match=f"{name}={number} is no {table[:-1]} from"):
+        from_json(sealed(data), "it")
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"[1]", b"null", b'"text"', b"", b"\x00"]
+)
+def test_a_file_that_holds_anything_else_is_a_replay_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(content)
+    with pytest.raises(ReplayError):
+        read(str(path))
+
+
+def test_a_store_that_is_a_file_and_a_name_that_no_file_can_have_are_replay_errors(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.write_text("")
+    for token in ("nonesuch", "x" * 5000, "a\0b"):
+        with pytest.raises(ReplayError, match="no trace"):
+            read(token, store)

@@ -152,3 +152,88 @@ def test_json_holds_verdicts_counts_and_the_token_of_a_run() -> None:
     assert data["verdicts"] == {"S27": "REFUTED"}
     assert data["figures"]["states"] > 0
     assert Path(".fencepost", f"{data['replay']['commit_only_while_live']}.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("worker=65", "worker=65 is no size from 1 to 64"),
+        ("worker=400", "worker=400 is no size from 1 to 64"),
+        ("lease_version=1000001", "lease_version=1000001 is no bound from 0 to 1,000,000"),
+        ("lease_version=99999999999999999999", "lease_version=10**12 or more is no bound"),
+        ("lease_version=" + "9" * 5000, "lease_version=10**12 or more is no bound"),
+        ("worker=²", "write NAME=NUMBER"),
+        ("worker=٣", "write NAME=NUMBER"),
+    ],
+)
+@pytest.mark.parametrize("method", ["check", "prove", "simulate", "sweep"])
+def test_a_scope_that_no_search_could_end_in_is_refused_at_once(change: str, says: str, method: str) -> None:
+    done = fencepost(method, "--scope", f"small:{change}")
+
+    assert (done.code, done.out) == (2, "")
+    assert says in " ".join(done.err.split())
+
+
+def test_the_limits_are_within_the_limits() -> None:
+    scope = chosen_scope(load(), "small:worker=64,lease_version=1000000,state_version=00000000000000000002")
+
+    assert (scope.sizes["worker"], scope.bounds["lease_version"]) == (64, 10**6)
+    assert scope.bounds["state_version"] == 2
+
+
+COUNTING = """
+from fencepost.model import Counter, Protocol, Range, Sort
+from fencepost.properties import Claims
+
+things, number = Sort("thing"), Counter("number")
+p = Protocol("counting")
+p.variable("n", number, 0, home="here", meaning="a number")
+p.scope("own", sizes={{"thing": {size}}}, bounds={{"number": {bound}}}, why="as given")
+mine = Claims("mine")
+
+
+@p.action("somebody", t=things, r=Range(0, {high}))
+def count(s, t, r):
+    '''It goes on.'''
+    s.n = s.n + 1
+
+
+@mine.always()
+def it_is_small(s):
+    '''It stays small.'''
+    return s.n <= 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "bound", "high", "says"),
+    [
+        ("400", "3", "1", "thing=400 is no size from 1 to 64"),
+        ("2", "2**70", "1", "number=10**12 or more is no bound"),
+        ("2", "10**5000", "1", "number=10**12 or more is no bound"),
+        ("2", "2.5", "1", "give a whole number"),
+        ("True", "3", "1", "give a whole number"),
+        ("2", "'3'", "1", "give a whole number"),
+        ("2", "3", "2**40", "Range(0, 1099511627776)"),
+    ],
+)
+@pytest.mark.parametrize("method", ["check", "simulate"])
+def test_a_huge_scope_of_a_users_own_is_refused_at_once(
+    size: str, bound: str, high: str, says: str, method: str
+) -> None:
+    Path("own.py").write_text(COUNTING.format(size=size, bound=bound, high=high), encoding="utf-8")
+    done = fencepost(method, "--with", "own.py")
+
+    assert (done.code, done.out) == (2, "")
+    assert says in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize(("bound", "runs"), [(3, 40), (4, 40), (4, 1)])
+def test_a_simulation_counts_the_runs_that_were_drawn(bound: int, runs: int) -> None:
+    Path("own.py").write_text(COUNTING.format(size=1, bound=bound, high=0), encoding="utf-8")
+    done = fencepost("simulate", "--with", "own.py", "--runs", str(runs), "--json")
+    figures = json.loads(done.out)["figures"]
+
+    assert figures["runs"] == runs if done.code == 3 else 1 <= figures["runs"] <= runs
+    assert figures["steps"] == sum(figures["outcomes"].values())
+    assert f"{figures['runs']} random run" in figures["bound"]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from fencepost.checker.traces import read
 
 from .support import SMALLEST, Result, fencepost, tokens, users_file
 
@@ -165,3 +168,43 @@ def test_a_pasted_run_of_an_implementation_fails_while_it_breaks() -> None:
         path.read_text(encoding="utf-8").replace("broken_store.py:make", "sqlite"), encoding="utf-8"
     )
     run_pasted(path)
+
+
+def test_an_altered_run_is_reported_as_damaged_and_says_nothing_about_the_claim() -> None:
+    path = Path(".fencepost", f"{saved_run('S27', *LATE)}.json")
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in (("steps", []), ("steps", whole["steps"][:-1]), ("claim", "no_stuck_state")):
+        path.write_text(json.dumps({**whole, name: value}), encoding="utf-8")
+        done = fencepost("replay", str(path))
+
+        assert (done.code, done.out) == (2, "")
+        assert "is damaged" in done.err
+
+
+def test_a_store_that_is_a_file_loses_the_run_and_not_the_verdict() -> None:
+    Path(".fencepost").write_text("", encoding="utf-8")
+    done = fencepost("check", "S27", *LATE, "--scope", SMALLEST)
+
+    assert done.code == 1
+    assert "REFUTED  S27" in done.out
+    assert "fencepost replay" not in done.out
+    assert done.err == "fencepost: the run is not saved in .fencepost: File exists\n"
+    assert fencepost("replay", "nonesuch").code == 2
+
+
+def test_a_store_that_is_a_file_loses_no_verdict_on_an_implementation() -> None:
+    Path(".fencepost").write_text("", encoding="utf-8")
+    users_file("broken_store")
+    done = fencepost("verify", "broken_store.py:make", "S27", "--examples", "1")
+
+    assert (done.code, "REFUTED  S27" in done.out) == (1, True)
+    assert "the run is not saved" in done.err
+
+
+def test_a_run_of_a_witness_is_refused() -> None:
+    path = Path(".fencepost", f"{saved_run('S27', *LATE)}.json")
+    trace = replace(read(str(path)), claim="a_lease_is_taken_over")
+    done = fencepost("replay", str(trace.save()))
+
+    assert done.code == 2
+    assert "is a witness" in done.err

@@ -113,7 +113,7 @@ def test_a_command_has_the_options_that_it_honours_and_no_other(name: str) -> No
         (("nonsense",), "there are check, prove"),
         (("check", "--bugdet", "3"), "--budget"),
         (("check", "--budget", "soon"), "write 30, 30s, 2m or 1h"),
-        (("check", "S28"), "did you mean 'S2'?"),
+        (("check", "S28"), "did you mean 'S2' or "),
         (("check", "--variant", "late-comit-by-id"), "did you mean 'late-commit-by-id'?"),
         (("check", "--with", "missing.py"), "missing.py: no such file"),
         (("explain", "lease-expird"), "did you mean 'lease-expired'?"),

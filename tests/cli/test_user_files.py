@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -153,6 +155,18 @@ MISTAKES = {
         "mine.claims.clear()\nlate = core.variant('late', aquire=every)\n",
         ["own.py:10: late replaces 'aquire'", "10 | late = core.variant('late', aquire=every)", "'acquire'"],
     ),
+    "an end of the program that looks like success": (
+        "import sys\nsys.exit(0)\n",
+        [" own.py:10: this ends the program (SystemExit: 0)".strip(), " 10 | sys.exit(0)", "take it out"],
+    ),
+    "an end of the program in a claim": (
+        CLAIM.format("quit(0)"),
+        ["own.py:12: ", "quit(0)"],
+    ),
+    "an exception that is no error": (
+        "raise GeneratorExit\n",
+        ["own.py:9: GeneratorExit"],
+    ),
     "a module that is not there": (
         "import nowhere_to_be_found\n",
         ["own.py:9: ModuleNotFoundError: No module named 'nowhere_to_be_found'"],
@@ -210,3 +224,148 @@ def test_a_prove_of_what_is_true_but_not_inductive_is_undetermined() -> None:
     assert done.code in (0, 3)
     assert ("PROVED" in done.out) == (done.code == 0)
     assert "REFUTED" not in done.out
+
+
+@pytest.mark.parametrize("name", ["z3", "json", "numpy", "llvmlite", "hypothesis", "textwrap", "fencepost"])
+@pytest.mark.parametrize("method", ["check", "prove", "simulate"])
+def test_a_neighbour_of_a_users_file_hides_no_module(name: str, method: str) -> None:
+    users_file("holds")
+    Path("mine").mkdir()
+    Path("holds.py").rename("mine/holds.py")
+    Path(f"mine/{name}.py").write_text("raise RuntimeError('not this one')\n", encoding="utf-8")
+    program = "from fencepost.cli.main import main; main()"
+    command = [sys.executable, "-c", program, method, "M1", "--with", "mine/holds.py", "--scope", SMALLEST]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (3 if method == "simulate" else 0, "")
+
+
+def test_a_users_file_imports_its_neighbours() -> None:
+    Path("neighbour_of_own.py").write_text("HIGHEST = 7\n", encoding="utf-8")
+    text = HEAD.replace("from", "from neighbour_of_own import HIGHEST\nfrom", 1)
+    Path("own.py").write_text(text + CLAIM.format("s.lease_version <= HIGHEST"), encoding="utf-8")
+
+    assert fencepost("check", "own", "--with", "own.py", "--scope", SMALLEST).code == 0
+
+
+@pytest.mark.parametrize("name", ["own_protocol", "changed_guard", "new_action"])
+@pytest.mark.parametrize("method", ["check", "prove", "simulate", "sweep", "list"])
+def test_a_variant_beside_a_file_with_its_own_protocol_is_refused(name: str, method: str) -> None:
+    done = fencepost(method, "--with", users_file(name), "--variant", "commits-after-expiry")
+
+    assert (done.code, done.out) == (2, "")
+    assert "the variant 'commits-after-expiry' would not be looked at" in " ".join(done.err.split())
+
+
+def test_a_variant_beside_a_file_of_claims_is_looked_at() -> None:
+    done = fencepost(
+        "check", "S27", "--with", users_file("holds"), "--variant", "commits-after-expiry",
+        "--scope", SMALLEST,
+    )  # fmt: skip
+
+    assert (done.code, done.err) == (1, "")
+
+
+@pytest.mark.parametrize("method", ["check", "prove", "simulate", "sweep", "list", "evidence"])
+def test_a_second_file_is_refused(method: str) -> None:
+    done = fencepost(method, "--with", users_file("holds"), "--with", users_file("false"))
+
+    assert (done.code, done.out) == (2, "")
+    assert "given 2 times: holds.py, false.py; import one from the other" in done.err
+
+
+INVARIANTS = (
+    HEAD
+    + '''\
+@mine.supporting()
+def a_true_invariant(s):
+    """Who owns a lease has a version."""
+    return s.owner.present or s.lease_version == 0
+
+
+@mine.supporting()
+def a_false_invariant(s):
+    """Nobody ever owns a lease."""
+    return not s.owner.present
+'''
+)
+
+
+@pytest.mark.parametrize("method", ["check", "prove", "simulate"])
+def test_a_supporting_invariant_is_refuted_by_name(method: str) -> None:
+    Path("own.py").write_text(INVARIANTS, encoding="utf-8")
+    done = fencepost(method, "a_false_invariant", "--with", "own.py", "--scope", SMALLEST)
+
+    assert (done.code, done.err) == (1, "")
+    assert "REFUTED  a_false_invariant" in done.out
+    assert "a_true_invariant" not in done.out.split("supporting invariants that are not shown")[0]
+    (token,) = tokens(done.out)
+    assert fencepost("replay", token).code == 1
+
+
+@pytest.mark.parametrize(("method", "verdict"), [("check", "BOUNDED"), ("prove", "PROVED")])
+def test_a_true_supporting_invariant_has_its_verdict(method: str, verdict: str) -> None:
+    Path("own.py").write_text(INVARIANTS.replace("a_false", "_false"), encoding="utf-8")
+    done = fencepost(method, "a_true_invariant", "S5", "--with", "own.py", "--scope", SMALLEST)
+
+    assert (done.code, done.err) == (0, "")
+    assert f"{verdict}" in done.out
+    assert "a_true_invariant" in done.out
+
+
+def test_supporting_invariants_are_checked_only_when_they_are_named() -> None:
+    Path("own.py").write_text(INVARIANTS, encoding="utf-8")
+
+    assert "invariant" not in fencepost("check", "--with", "own.py", "--scope", SMALLEST).out
+
+
+@pytest.mark.parametrize(
+    ("asked", "says", "says_not"),
+    [
+        ("a_fals_invariant", "did you mean 'a_false_invariant'", "the claims are"),
+        ("no_stuck_stat", "did you mean 'no_stuck_state'?", "the claims are"),
+        ("S77", "'S7'", "the claims are"),
+        ("%%%", "the claims are S1, S2, S3, S4, S5, S6-end, S7, S25, S27, L3", "no_stuck_state"),
+    ],
+)
+def test_an_unknown_claim_is_answered_with_close_names_or_all_ids(
+    asked: str, says: str, says_not: str
+) -> None:
+    Path("own.py").write_text(INVARIANTS, encoding="utf-8")
+    done = fencepost("check", asked, "--with", "own.py")
+
+    assert done.code == 2
+    assert says in " ".join(done.err.split())
+    assert says_not not in done.err
+
+
+def test_a_sweep_names_a_claim_without_an_id_once_and_counts_in_plain_words() -> None:
+    Path("own.py").write_text(OWN_SWITCH, encoding="utf-8")
+    done = fencepost("sweep", "--with", "own.py")
+
+    assert "none of these changes breaks it_is_a_switch\n" in done.out
+    assert "; 1 claim that nothing breaks;" in done.out
+    assert "1 claims" not in done.out
+
+
+OWN_SWITCH = '''\
+from fencepost.model import BOOLEAN, Protocol
+from fencepost.properties import Claims
+
+p = Protocol("switch")
+p.variable("up", BOOLEAN, False, home="here", meaning="whether it is up")
+p.scope("only", sizes={}, bounds={}, why="there is nothing to size")
+mine = Claims("mine")
+
+
+@p.action("somebody")
+def flip(s):
+    """It is flipped."""
+    s.up = not s.up
+
+
+@mine.always()
+def it_is_a_switch(s):
+    """It is up or down."""
+    return s.up or not s.up
+'''

@@ -88,6 +88,7 @@ class Writer(Expressions):
         self.loops = pick.random() < 0.3
         self.codes = ("taken", "stale")
         self.takes_fresh = pick.random() < 0.4
+        self.actors: set[str] = set()
 
     def model(self) -> str:
         """The whole text."""
@@ -235,18 +236,22 @@ class Writer(Expressions):
             text = f"\n\ndef learn_{number}(s{takes}, answer):\n" + "".join(f"{line}\n" for line in lines)
             answered = f", answered=learn_{number}"
         if operation:
+            self.actors.add("worker")
             text += f'\n\n@p.operation("worker", home="store"{answered}{switch}{domains})\n'
         else:
-            text += f'\n\n@p.action("{self.random.choice(("worker", "world"))}"{switch}{domains})\n'
+            actor = self.random.choice(("worker", "world"))
+            self.actors.add(actor)
+            text += f'\n\n@p.action("{actor}"{switch}{domains})\n'
         body = self.block(bound, 1, "    ", guards="refuse" if operation else "when")
         body += self.block(bound, 1, "    ", guards="refuse" if operation else "when")
         return text + f"def act_{number}(s{takes}):\n" + "".join(f"{line}\n" for line in body)
 
     def claim(self, number: int) -> str:
-        # Unused ids are meant to be alike, so the smallest stands for all. Here they may differ: random actions
-        # write about ids that nobody took. `can_move` asks about any of them, a run about the smallest.
+        # Unused ids are meant to be alike, so the smallest stands for all. Here they may not be: random moves
+        # write about ids nobody took. `can_move` asks about any of them, a run about the smallest.
         asks = number == 0 and self.sometimes(0.7) and not self.takes_fresh
-        extra = " or can_move(s, 'worker')" if asks else ""
+        actor = "worker" if "worker" in self.actors else "world"
+        extra = f" or can_move(s, '{actor}')" if asks else ""
         return f"\n\ndef claim_{number}(s):\n    return {self.boolean({}, 2)}{extra}\n"
 
     def step_claim(self, number: int) -> str:

@@ -172,7 +172,7 @@ def _case(part: str) -> Case:
     if lines[0].startswith("before "):
         before = {cell: int(code) for cell, _, code in (x.partition("=") for x in lines.pop(0).split()[1:])}
     text, expected = "\n".join(lines[:-1]), lines[-1].removeprefix("-> ")
-    if not re.search(r"^ *@p\.(action|operation)|^def claim\(", text, re.MULTILINE):
+    if not re.search(r"^ *@p\.(action|operation)|^def claim\(|^p\.|^declared = ", text, re.MULTILINE):
         text = '@p.action("worker")\ndef act(s):\n' + textwrap.indent(text, "    ")
     return Case(name, f"{text}\n", before, tuple(expected.split(" | ")))
 

@@ -9,6 +9,7 @@ import pytest
 from fencepost.model import ModelError, PathLimitError, Protocol, refuse_unless, when
 from fencepost.model.core import core
 from fencepost.model.language import Cut, Disabled, Fault, Refused
+from fencepost.model.run import Runner
 from fencepost.model.trace import trace_action, trace_claim
 from fencepost.properties.core import CORE
 
@@ -43,6 +44,16 @@ def test_what_is_wrong_in_the_first_state_is_an_error_of_the_run_reading_too(
         assert_names_the_line(model, caught.value, *(case.expected if reading == model.run else ()))
 
 
+@parametrize("forbidden_to_declare.txt")
+def test_what_no_reading_could_make_sense_of_cannot_be_declared(case: Case, tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        Model(tmp_path, case.text)
+    (path,) = tmp_path.iterdir()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert (caught.value.site.file, "# <- here" in lines[caught.value.site.line - 1]) == (str(path), True)
+    assert [word for word in case.expected if word not in str(caught.value)] == [], str(caught.value)
+
+
 @parametrize("faults.txt")
 def test_what_is_not_there_is_a_fault_that_names_the_line(case: Case, tmp_path: Path) -> None:
     model = Model(tmp_path, case.text)
@@ -52,6 +63,48 @@ def test_what_is_not_there_is_a_fault_that_names_the_line(case: Case, tmp_path: 
 
     (error,) = [c.fault for c in trace_action(model.protocol, model.action()) if c.fault is not None]
     assert_names_the_line(model, error, *case.expected)
+
+
+def test_an_update_of_too_few_parameters_names_the_line(tmp_path: Path) -> None:
+    text = "@p.action('worker')\ndef act(s):\n    s.up.update_where(lambda old: True)  # <- here\n"
+    model = Model(tmp_path, text)
+    with pytest.raises(ModelError) as caught:
+        model.run()
+    assert_names_the_line(model, caught.value, "update_where gives its function 2 values", "old value")
+
+
+def test_values_that_know_better_answer_a_comparison_with_an_element_or_a_member(tmp_path: Path) -> None:
+    text = "def claim(s):\n    first = workers.element(0)\n    return {}\n"
+    for truth, condition in (
+        (True, "first == s.who and not (first != s.who)"),
+        (True, "Phase.idle == s.phase"),
+        (False, "first == s.holder or not (first != s.holder)"),
+        (True, "first == workers.element(0) and not first == workers.element(1)"),
+        (True, "Phase.idle in Phase.members and Phase.idle != Phase.held"),
+    ):
+        model = Model(tmp_path, text.format(condition))
+        model.trace()
+        runner = model.runner()
+        assert runner.holds(model.names["claim"], runner.initial()) is truth, condition
+
+
+def test_a_variant_without_the_actions_of_an_actor_still_knows_it(tmp_path: Path) -> None:
+    model = Model(
+        tmp_path,
+        "@p.action('clock')\ndef act(s):\n    s.n = 1\n\n\ndef claim(s):\n    return can_move(s, 'clock')\n",
+    )
+    assert model.runner().holds(model.names["claim"], model.runner().initial())
+    left = Runner(model.protocol.variant("left", without=["act"]), model.scope)
+    assert not left.holds(model.names["claim"], left.initial())
+
+
+def test_functions_that_fit_a_quantifier_in_other_ways_are_taken(tmp_path: Path) -> None:
+    text = "@p.action('worker')\ndef act(s):\n    s.flag = every(workers, {})\n"
+    for function in ("lambda w, k=0: s.up[w]", "lambda *all_: s.up[all_[0]]", "functools.partial(up, s)"):
+        helper = "def up(s, w):\n    return s.up[w]\n\n\n"
+        model = Model(tmp_path, helper + text.format(function))
+        model.trace()
+        model.run()
 
 
 def test_guards_are_no_exceptions_that_a_model_could_swallow() -> None:

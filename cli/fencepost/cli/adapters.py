@@ -64,7 +64,7 @@ def _module(spec: str, where: str) -> ModuleType:
         return _from_file(Path(where))
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)
+        sys.path.append(here)  # last: nothing in it may hide a module
     try:
         return importlib.import_module(where)
     except ModuleNotFoundError as error:
@@ -84,6 +84,6 @@ def _from_file(path: Path) -> ModuleType:
         raise UsageError(f"{path} cannot be loaded as Python; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.resolve().parent))  # what stands beside it, as with `python path/to/file.py`
+    sys.path.append(str(path.resolve().parent))  # what stands beside it; last, so that none hides a module
     spec.loader.exec_module(module)
     return module

@@ -33,7 +33,7 @@ class Place:
     end: int = -1
 
 
-def explain_error(error: Exception, *, debug: bool = False) -> int:
+def explain_error(error: BaseException, *, debug: bool = False) -> int:
     """Print what went wrong to stderr, and give the exit code: 2 for the user's mistakes, 4 for ours."""
     if debug:
         traceback.print_exception(error)
@@ -90,6 +90,9 @@ def _message(error: BaseException) -> tuple[str, str]:
     cause = error.__cause__
     if isinstance(cause, SyntaxError):
         return f"syntax error: {cause.msg}", "the file cannot be read as Python"
+    ended = next((e for e in (error, cause) if isinstance(e, SystemExit)), None)
+    if ended is not None:
+        return f"this ends the program (SystemExit: {ended.code})", "take it out: the file is only loaded"
     if cause is not None and _on_purpose(error) and _users_frame(cause) is not None:
         return f"{type(cause).__name__}: {cause}", ""
     if not _on_purpose(error):

@@ -33,7 +33,6 @@ def _cell(row: Row, part: Part) -> str:
         return "failed"
     if part.report is None:
         return "…"
-    found = row.findings.get(part.name, ())
     verdict = row.verdict(part.name)
     if verdict is None:
         return "-"

@@ -5,16 +5,17 @@ Nothing heavy is imported here: help is printed without loading the solver, the 
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from fencepost.cli.errors import EXIT_USAGE, explain_error
+from fencepost.cli.errors import EXIT_INTERNAL, EXIT_USAGE, explain_error
+from fencepost.cli.output import OutputError, kept_open
 
 EXIT_INTERRUPTED = 130
 
@@ -88,7 +89,23 @@ def cli() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line and give its exit code. Messages go to stderr, results to stdout."""
+    """Run a command line and give its exit code. Messages go to stderr, results to stdout.
+
+    Whoever reads them, `head` perhaps, may stop at any time: see `fencepost.cli.output`.
+    """
+    with kept_open():
+        try:
+            code = _run(arguments)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except OutputError as error:
+            with contextlib.suppress(OutputError):
+                click.echo(f"fencepost: {error}; what was printed is not all of it", err=True)
+            return EXIT_INTERNAL
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     if not arguments:
         click.echo(cli.get_help(click.Context(cli, info_name="fencepost")), err=True)
         return EXIT_USAGE
@@ -96,7 +113,6 @@ def run(arguments: Sequence[str]) -> int:
     try:
         _refuse_stray_package()
         code = cli.main(args=list(arguments), prog_name="fencepost", standalone_mode=False)
-        sys.stdout.flush()
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "fencepost"
         click.echo(f"{where}: {error.format_message()}", err=True)
@@ -105,11 +121,9 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("fencepost: interrupted; nothing is claimed about what was not finished", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output, `head` perhaps, has seen enough. Nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:  # noqa: BLE001  # the one place where every error ends
+    except OutputError:
+        raise
+    except BaseException as error:  # noqa: BLE001  # where every error ends, a user's sys.exit(0) with them
         return explain_error(error, debug=debug)
     return int(code or 0)
 

@@ -66,17 +66,27 @@ DEBUG = click.option("--debug", is_flag=True, expose_value=False, help="Show the
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
+
+def _only_one(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str:
+    """The one value of an option; a second one is refused, where click would forget the first in silence."""
+    if len(values) > 1:
+        instead = "import one from the other" if param.name == "file" else "name one"
+        raise click.BadParameter(f"given {len(values)} times: {', '.join(values)}; {instead}", ctx, param)
+    return values[0] if values else ""
+
+
+def _once(*names: str, metavar: str, what: str) -> Callable[[Any], Any]:
+    return click.option(*names, metavar=metavar, multiple=True, callback=_only_one, help=what)
+
+
+def with_file(what: str) -> Callable[[Any], Any]:
+    """The option --with; `what` says in help what the file may hold."""
+    return _once("--with", "file", metavar="FILE", what=what)
+
+
 SUBJECT: Callable[[Any], Any] = _all(
-    click.option(
-        "--with",
-        "file",
-        metavar="FILE",
-        default="",
-        help="A Python file with claims of your own, a changed model, or both.",
-    ),
-    click.option(
-        "--variant", metavar="NAME", default="", help="A variant of the core; see `fencepost list variants`."
-    ),
+    with_file("A Python file with claims of your own, a changed model, or both."),
+    _once("--variant", metavar="NAME", what="A variant of the core; see `fencepost list variants`."),
 )
 
 SCOPE: Callable[[Any], Any] = _all(

@@ -113,7 +113,7 @@ def main() -> None:
         made = run_part(sys.argv[1], json.loads(sys.argv[2]), tell).as_json()
     except BrokenPipeError:
         return  # the process that asked is gone
-    except Exception as error:  # noqa: BLE001  # told to the process that asked
+    except BaseException as error:  # noqa: BLE001  # told to the process that asked
         send(error=list(describe(error)), users=is_the_users(error))
     else:
         send(report=made)

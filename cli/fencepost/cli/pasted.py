@@ -68,7 +68,8 @@ def _loading(subject: Subject, variant: str) -> str:
     if subject.file:
         from fencepost.model.core.variants import VARIANTS
 
-        more = f", variant={_text(variant)}" if variant in VARIANTS else ""
+        built_in = variant in VARIANTS and VARIANTS[variant].protocol is subject.protocol
+        more = f", variant={_text(variant)}" if built_in else ""
         return f"load({_text(subject.file)}{more})"
     return f"load(variant={_text(variant)})" if variant else "load()"
 

@@ -15,7 +15,7 @@ from fencepost.checker.traces import STORE, ReplayError, Trace, TraceStep, read
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED, Finding, Verdict
 from fencepost.cli.text import amount
 from fencepost.model.run import Runner
-from fencepost.properties import Claim
+from fencepost.properties import Claim, Kind
 
 __all__ = ["STORE", "Replayed", "read", "replay_trace", "subject_of"]
 
@@ -95,6 +95,8 @@ def replay_trace(trace: Trace, subject: Subject) -> Replayed:
         raise ReplayError(
             f"the claim {trace.claim!r} of this run is not in {subject.name}; give --with the file it is in"
         )
+    if claim.kind is Kind.SOMETIMES:
+        raise ReplayError(f"{trace.claim!r} is a witness, which no run can break; save the run of a claim")
     runner = Runner(subject.protocol, trace.scope)
     state = runner.initial()
     changes = []

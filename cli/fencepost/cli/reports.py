@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from fencepost.checker.subject import Subject
-from fencepost.checker.traces import Trace, table
+from fencepost.checker.traces import STORE, Trace, table
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Finding, Report, Verdict
 from fencepost.cli.errors import shown_place
 from fencepost.cli.pins import differences, read_pins
@@ -60,8 +61,22 @@ def finish(
 
 
 def save_traces(report: Report) -> dict[str, str]:
-    """Save the runs of a report; their tokens by claim name."""
-    return {f.claim.name: f.trace.save().stem for f in report.findings if f.trace is not None}
+    """Save the runs of a report; their tokens by claim name. What cannot be saved is still reported."""
+    tokens = {}
+    for finding in report.findings:
+        if finding.trace is not None:
+            with unsaved_is_told():
+                tokens[finding.claim.name] = finding.trace.save().stem
+    return tokens
+
+
+@contextmanager
+def unsaved_is_told() -> Iterator[None]:
+    """Where a run cannot be saved, in a directory that nobody may write to perhaps, say so and go on."""
+    try:
+        yield
+    except OSError as error:
+        click.echo(f"fencepost: the run is not saved in {STORE}: {error.strerror}", err=True)
 
 
 def verdict_lines(findings: Iterable[Finding]) -> list[str]:

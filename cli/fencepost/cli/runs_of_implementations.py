@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fencepost.checker.subject import UsageError
-from fencepost.checker.traces import STORE
+from fencepost.checker.traces import file_of
 
 if TYPE_CHECKING:
     from fencepost.checker.verdicts import Report
@@ -22,15 +22,17 @@ KIND = "run of an implementation"
 
 def save_runs(report: Report, adapter: str) -> dict[str, str]:
     """Save the runs of a report of `verify`, with how the adapter was named; tokens by claim name."""
+    from fencepost.cli.reports import unsaved_is_told
     from fencepost.conformance.runs import run_from_json
 
     tokens = {}
     for finding in report.findings:
         data = finding.details.get("run")
         if data is not None:
-            path = run_from_json(data).save()
-            path.write_text(json.dumps({**data, "made_by": adapter}, indent=1) + "\n", encoding="utf-8")
-            tokens[finding.claim.name] = path.stem
+            with unsaved_is_told():
+                path = run_from_json(data).save()
+                path.write_text(json.dumps({**data, "made_by": adapter}, indent=1) + "\n", encoding="utf-8")
+                tokens[finding.claim.name] = path.stem
     return tokens
 
 
@@ -50,16 +52,14 @@ def declared_lines(report: Report) -> Iterator[str]:
 
 def is_run_of_an_implementation(token: str) -> Path | None:
     """The file of a token or path that holds a run of an implementation; None for anything else."""
-    for path in (Path(token), STORE / f"{token}.json"):
-        if path.is_file():
-            return path if _data(path).get("kind") == KIND else None
-    return None
+    path = file_of(token)
+    return path if path is not None and _data(path).get("kind") == KIND else None
 
 
 def _data(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 

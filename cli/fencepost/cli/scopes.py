@@ -8,6 +8,9 @@ from fencepost.checker.subject import Subject, UsageError
 from fencepost.model import Scope
 from fencepost.model.protocol import did_you_mean
 
+_DIGITS = 12
+"""More digits are not read: beyond the limits of scopes it does not matter by how much."""
+
 
 def chosen_scope(
     subject: Subject,
@@ -36,19 +39,21 @@ def chosen_scope(
     if switches != scope.switches:
         scope = scope.but(switches=frozenset(switches))
     base = subject.protocol.scopes[name]
+    subject.refuse_beyond_limits(scope)
     return scope if scope == base else scope.but(name=f"{name}, changed", why="as given on the command line")
 
 
 def _changed(scope: Scope, change: str) -> Scope:
     name, equals, number = (part.strip() for part in change.partition("="))
-    if not equals or not number.isdigit():
+    if not equals or not (number.isascii() and number.isdigit()):
         raise UsageError(f"--scope: {change!r} is no size or bound; write NAME=NUMBER, as in worker=3")
+    value = int(number[-_DIGITS:]) if not number[:-_DIGITS].strip("0") else 10**_DIGITS
     if name in scope.sizes:
-        if int(number) == 0:
+        if value == 0:
             raise UsageError(f"--scope: {name}=0 leaves nobody to act; a size is at least 1")
-        return scope.but(sizes={**scope.sizes, name: int(number)})
+        return scope.but(sizes={**scope.sizes, name: value})
     if name in scope.bounds:
-        return scope.but(bounds={**scope.bounds, name: int(number)})
+        return scope.but(bounds={**scope.bounds, name: value})
     known = did_you_mean(name, [*scope.sizes, *scope.bounds], "it has none")
     raise UsageError(f"--scope: scope {scope.name!r} has no size or bound {name!r}; {known}")
 

@@ -16,8 +16,9 @@ from fencepost.checker.native import Hit, SearchResult, Seek, StateClaim, StepCl
 from fencepost.checker.subject import Subject, fingerprint
 from fencepost.checker.traces import ReplayError, Trace, TraceStep, replay
 from fencepost.checker.verdicts import Finding, Report, Verdict
-from fencepost.model import FencepostError, Protocol, Scope, ScopeError
+from fencepost.model import Counter, FencepostError, Protocol, Scope, ScopeError
 from fencepost.model import terms as t
+from fencepost.model.fresh import unused_are_alike
 from fencepost.model.ground import Grounder, GroundModel, ground_model, trace_in_scope
 from fencepost.model.protocol import HISTORY
 from fencepost.model.run import Rest, Runner
@@ -25,6 +26,9 @@ from fencepost.model.trace import PRIME
 from fencepost.properties import Claim, Kind
 
 Progress = Callable[[str], None]
+
+ALIKE = "unused ids are alike"
+"""What a search takes for granted when it tries only the smallest unused id; checked in every state."""
 
 
 class InternalError(FencepostError):
@@ -57,7 +61,7 @@ def check(
     model, predicates = without_unread_history(model, predicates)
     result = explore(
         model,
-        claims=[_claim(c, predicates[c.name]) for c in chosen],
+        claims=[*(_claim(c, predicates[c.name]) for c in chosen), StateClaim(ALIKE, unused_are_alike(model))],
         seeks=[Seek(c.name, predicates[c.name]) for c in sought],
         budget_s=budget_s,
         memory_mb=memory_mb,
@@ -93,7 +97,8 @@ def without_unread_history(
     variables = model.protocol.variables
     gone = {c.name for c in model.cells if variables[c.variable].home == HISTORY and c.name not in read}
     needed: set[str] = set()
-    while True:  # what a kept history cell is computed from must be kept too
+    gone -= {str(v.payload) for c in model.commands for fit in c.fits for v in t.variables_of([fit[0]])}
+    while True:  # what a kept history cell is computed from must be kept too, and what may leave the bounds
         more = {
             str(v.payload)
             for command in model.commands
@@ -127,9 +132,11 @@ def _report(
     cut = sum(result.cuts.values())
     bound = scope.describe()
     counts = f"{result.states:,} states, {result.transitions:,} transitions, depth {result.depth}"
-    closing = f"{cut:,} transitions cut at the bounds" if cut else "closed below all bounds"
+    closing = f"{cut:,} transitions cut at the bounds" if cut else _closing(subject, scope)
     reached = {w.name for w in witnesses if w.name in result.hits}
     notes = [f"fault: {_fault(model, hit)}" for hit in result.faults]
+    if ALIKE in result.hits:
+        notes.append(_not_alike(model, result, result.hits[ALIKE]))
     findings = []
     for claim in chosen:
         hit = result.hits.get(claim.name)
@@ -147,6 +154,8 @@ def _report(
             continue
         if result.faults:
             verdict, why = Verdict.UNDETERMINED, f"the model reads something that is not there: {notes[0]}"
+        elif ALIKE in result.hits:
+            verdict, why = Verdict.UNDETERMINED, notes[-1]
         elif not result.complete:
             verdict, why = (
                 Verdict.UNDETERMINED,
@@ -174,6 +183,27 @@ def _report(
         "witnesses": {w.name: result.hits[w.name].depth for w in witnesses if w.name in result.hits},
     }
     return Report("check", subject.name, tuple(findings), figures, tuple(notes), required)
+
+
+def _closing(subject: Subject, scope: Scope) -> str:
+    """What it means that no transition was cut: all is seen, unless arguments end at a bound of the scope."""
+    ends = {
+        f"{domain.name} ≤ {scope.bounds[domain.name]}"
+        for action in subject.protocol.actions.values()
+        for _, domain in action.parameters
+        if isinstance(domain, Counter)
+    }
+    if ends:
+        return f"no transition cut, but arguments looked at only for {' and '.join(sorted(ends))}"
+    return "closed below all bounds"
+
+
+def _not_alike(model: GroundModel, result: SearchResult, hit: Hit) -> str:
+    steps = ", ".join(model.commands[command].label for command, _ in result.path(hit.state))
+    return (
+        f"not everything was looked at: after {steps or 'the start'}, unused ids can be told apart, but "
+        "a search tries only the smallest; never give an id back, and write nothing about one that was not taken"
+    )
 
 
 def _fault(model: GroundModel, hit: Hit) -> str:

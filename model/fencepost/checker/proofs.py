@@ -18,7 +18,7 @@ from fencepost.properties import Claim
 
 Progress = Callable[[str], None]
 
-FOR_ALL = "any number of {sorts}, unbounded versions, every combination of the world's switches"
+FOR_ALL = "{sorts}unbounded versions, every combination of the world's switches"
 """What PROVED covers. Fresh ids never run out: where only finitely many are ever used, another one exists."""
 
 
@@ -52,7 +52,8 @@ def prove(
             subject, scope=scope, claims=[c.name for c in broken], budget_s=left, on_progress=on_progress
         )
         runs = {f.claim.name: f for f in searched.findings if f.verdict is Verdict.REFUTED}
-    sizes = FOR_ALL.format(sorts=" and ".join(f"{n}s" for n in _sorts(subject)))
+    names = " and ".join(f"{n}s" for n in _sorts(subject))
+    sizes = FOR_ALL.format(sorts=f"any number of {names}, " if names else "")
     searched_in = _instance(subject, scope) if counterexamples else "no scope: none was searched"
     findings = tuple(_finding(c, result, runs.get(c.name), sizes, searched_in) for c in chosen)
     figures = {
@@ -88,7 +89,7 @@ def _induction(
         if on_progress is not None:
             on_progress(f"obligation {done} of {total}: {result.name}")
 
-    supporting = {c.name: c.predicate for c in (*subject.supporting(), *others)}
+    supporting = {c.name: c.predicate for c in (*subject.supporting(), *others) if c not in chosen}
     return induct(
         subject.protocol,
         {c.name: c.predicate for c in chosen if not c.over_steps},

@@ -27,22 +27,58 @@ class _BrokenError(Exception):
 
 
 @dataclass(slots=True)
+class _Drawn:
+    """Runs that were drawn, their steps and how these ended; tries to shorten a run are not among them."""
+
+    runs: int = 0
+    steps: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
 class _Sample:
     runner: Runner
     claims: list[Claim]
     steps_at_most: int
     deadline: float | None
-    runs: int = 0
-    taken: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
+    made: _Drawn = field(default_factory=_Drawn)
+    """What was drawn so far in this pass."""
+    most: _Drawn = field(default_factory=_Drawn)
+    """What was drawn in the pass with the most runs: all passes draw the same until one of them shrinks."""
+    shrinking: bool = False
     seen: set[str] = field(default_factory=set)
     broken: dict[str, Steps] = field(default_factory=dict)
 
     def run(self, data: Any, wanted: set[str]) -> None:
-        """One run; raises _BrokenError at the first claim of `wanted` that it breaks."""
+        """One run; raises _BrokenError at the first claim of `wanted` that it breaks.
+
+        Once a run is broken, what Hypothesis asks for are tries to shorten it, which do not count.
+        """
+        outcomes: Counter[str] = Counter()
+        counts = not self.shrinking
+        try:
+            self._run(data, wanted, outcomes)
+        except _BrokenError:
+            self.shrinking = True
+            self._count(outcomes, counts=counts)
+            raise
+        self._count(outcomes, counts=counts)
+
+    def _count(self, outcomes: Counter[str], *, counts: bool) -> None:
+        if counts:
+            self.made.runs += 1
+            self.made.steps += outcomes.total()
+            self.made.outcomes.update(outcomes)
+            if self.made.runs >= self.most.runs:
+                self.most = self.made
+
+    def next_pass(self) -> None:
+        """The runs are drawn anew, for the claims that are not broken yet."""
+        self.made, self.shrinking = _Drawn(), False
+
+    def _run(self, data: Any, wanted: set[str], outcomes: Counter[str]) -> None:
         from hypothesis import strategies as st
 
-        self.runs += 1
         state = self.runner.initial()
         steps: Steps = []
         for _ in range(data.draw(st.integers(1, self.steps_at_most), label="steps")):
@@ -53,8 +89,7 @@ class _Sample:
                 return
             made = possible[data.draw(st.integers(0, len(possible) - 1), label="step")]
             steps.append((made.action.name, made.codes))
-            self.taken += 1
-            self.outcomes[f"{made.action.name} {made.outcome}"] += 1
+            outcomes[f"{made.action.name} {made.outcome}"] += 1
             for claim in self.claims:
                 over = self.runner.holds_step(claim.predicate, state, made) if claim.over_steps else None
                 true = self.runner.holds(claim.predicate, made.state) if over is None else over
@@ -91,6 +126,7 @@ def simulate(
     sample = _Sample(Runner(subject.protocol, where), [*chosen, *witnesses.values()], steps, deadline)
     wanted = {c.name for c in chosen}
     while wanted and (deadline is None or time.monotonic() < deadline):
+        sample.next_pass()
 
         @seeded(seed)
         @settings(
@@ -101,7 +137,7 @@ def simulate(
         def one(data: Any) -> None:
             sample.run(data, wanted)
             if on_progress is not None:
-                on_progress(f"{sample.runs:,} runs, {sample.taken:,} steps")
+                on_progress(f"{sample.made.runs:,} runs, {sample.made.steps:,} steps")
 
         try:
             one()
@@ -110,7 +146,9 @@ def simulate(
         else:
             break
     seconds = time.monotonic() - started
-    bound = f"{sample.runs:,} random runs of at most {steps} steps, seed {seed}; {where.describe()}"
+    drawn = sample.most
+    number = f"{drawn.runs:,} random run{'s' * (drawn.runs != 1)}"
+    bound = f"{number} of at most {steps} steps, seed {seed}; {where.describe()}"
     findings = []
     for claim in chosen:
         if claim.name in sample.broken:
@@ -124,8 +162,8 @@ def simulate(
             why += f"; never exercised: {', '.join(missing)}" if missing else ""
             findings.append(Finding(claim, Verdict.UNDETERMINED, "sampled", bound, why, None, seconds))
     figures = {
-        "scope": where.name, "bound": bound, "runs": sample.runs, "steps": sample.taken, "seed": seed,
-        "outcomes": dict(sorted(sample.outcomes.items())), "witnesses": sorted(sample.seen),
+        "scope": where.name, "bound": bound, "runs": drawn.runs, "steps": drawn.steps, "seed": seed,
+        "outcomes": dict(sorted(drawn.outcomes.items())), "witnesses": sorted(sample.seen),
         "seconds": round(seconds, 3),
     }  # fmt: skip
     return Report("simulate", subject.name, tuple(findings), figures)

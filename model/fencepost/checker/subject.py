@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib.util
 import sys
@@ -12,12 +13,33 @@ from pathlib import Path
 from types import ModuleType
 
 from fencepost.model import FencepostError, Protocol, Scope
+from fencepost.model.domains import Range
 from fencepost.model.protocol import did_you_mean
 from fencepost.properties import CORE, Claim, Claims, Kind
 
 
 class UsageError(FencepostError):
     """Something was asked for that does not exist; the message offers what does."""
+
+
+MOST_ELEMENTS, MOST_BOUND = 64, 10**6
+"""The largest sizes and bounds of a scope. Far beyond what a search can end in; more only takes memory."""
+
+
+def refuse_beyond_limits(scope: Scope) -> None:
+    """UsageError for sizes and bounds that are no whole numbers, or beyond any search."""
+    for table, least, most, what in (
+        (scope.sizes, 1, MOST_ELEMENTS, "size"), (scope.bounds, 0, MOST_BOUND, "bound"),
+    ):  # fmt: skip
+        for name, number in table.items():
+            if type(number) is not int:
+                raise UsageError(f"scope {scope.name!r}: {name}={number!r} is no {what}; give a whole number")
+            if not least <= number <= most:
+                shown = number if number < 10**12 else "10**12 or more"  # such as 10**5000, which has no text
+                raise UsageError(
+                    f"scope {scope.name!r}: {name}={shown} is no {what} from {least} to {most:,}: "
+                    "every combination of values is laid out and looked at; a search of more would never end"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +63,37 @@ class Subject:
         if found is None:
             remedy = did_you_mean(name, self.protocol.scopes, "it has none")
             raise UsageError(f"{self.protocol.name} has no scope {name!r}: {remedy}")
+        self.refuse_beyond_limits(found)
         return found
 
+    def refuse_beyond_limits(self, scope: Scope) -> None:
+        """UsageError for a scope that no finite reading could look at: it would only be busy without end."""
+        refuse_beyond_limits(scope)
+        ranges = [d for a in self.protocol.actions.values() for _, d in a.parameters]
+        ranges += [d for v in self.protocol.variables.values() for d in v.index]
+        for domain in ranges:
+            if isinstance(domain, Range) and domain.high - domain.low > MOST_BOUND:
+                raise UsageError(
+                    f"{self.protocol.name} has a parameter or index of Range({domain.low}, {domain.high}); "
+                    f"each number is tried, so it may have {MOST_BOUND:,} at most"
+                )
+
     def chosen(self, ids: Iterable[str] = ()) -> list[Claim]:
-        """The promises with these ids or names; all of them when none is given."""
+        """The promises with these ids or names, all when none is given; supporting invariants by name."""
         wanted = list(ids)
         promises = self.claims.promises()
         if not wanted:
             return promises
-        known = [*dict.fromkeys(c.id for c in promises), *(c.name for c in promises)]
+        candidates = [*promises, *self.supporting()]
+        known = dict.fromkeys(x for c in candidates for x in (c.id, c.name))
         for one in wanted:
             if one not in known:
-                raise UsageError(f"no claim {one!r}: {did_you_mean(one, known, 'see `fencepost list`')}")
-        return [c for c in promises if c.id in wanted or c.name in wanted]
+                close = difflib.get_close_matches(one, known, n=3)
+                ids_only = dict.fromkeys(c.id for c in promises)
+                remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `fencepost list`"
+                there = f"; the claims are {', '.join(ids_only)}" if ids_only and not close else ""
+                raise UsageError(f"no claim {one!r}: {remedy}{there}")
+        return [c for c in candidates if c.id in wanted or c.name in wanted]
 
     def supporting(self) -> list[Claim]:
         """The supporting invariants."""
@@ -126,6 +166,11 @@ def load(file: str = "", *, variant: str = "") -> Subject:
     subject = base
     if protocols:
         protocol = next(iter(protocols.values()))
+        if variant:
+            raise UsageError(
+                f"{file} brings its own protocol, {protocol.name!r}, so the variant {variant!r} would not be "
+                "looked at; leave one of the two out"
+            )
         related = set(base.protocol.variables) <= set(protocol.variables)
         claims = base.claims if related else Claims(protocol.name)
         subject = Subject(
@@ -153,14 +198,16 @@ def _run(path: Path) -> ModuleType:
     sys.modules[name] = module
     folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # the file may import its neighbours
+        sys.path.append(folder)  # the file may import its neighbours; last, so that none hides a module
     try:
         spec.loader.exec_module(module)
     except FencepostError:
         raise
     except SyntaxError as error:
         raise UsageError(f"{path}:{error.lineno}: {error.msg}; mend the file") from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a sys.exit(0) as well: it would look like success
         lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
         where = f"{path}:{lines[-1].lineno}" if lines else str(path)
         raise UsageError(f"{where}: {type(error).__name__}: {error}; mend the file") from error

@@ -261,7 +261,7 @@ def summary(report: SweepReport | Report) -> str:
     caught = sum(r.outcome == "caught" for r in report.rows)
     explained = sum(bool(r.reason) and r.outcome == "nothing broke" for r in report.rows)
     return (
-        f"{len(report.rows)} changes: {caught} caught by a claim, "
+        f"{len(report.rows)} change{'s' * (len(report.rows) != 1)}: {caught} caught by a claim, "
         f"{sum(r.outcome == 'noticed' for r in report.rows)} by a witness, "
         f"{sum(r.outcome == 'faulty' for r in report.rows)} by the model itself, "
         f"{explained} unneeded for a written reason, "

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from fencepost.checker.subject import UsageError, refuse_beyond_limits
 from fencepost.model import FencepostError, Protocol, Scope
 from fencepost.model.domains import Domain, Optional, Record
 from fencepost.model.ground import show_code
@@ -55,7 +56,11 @@ class Trace:
     """The variables that the claim reads: shown first."""
 
     def as_json(self) -> dict[str, Any]:
-        """The trace as plain data: its portable form."""
+        """The trace as plain data: its portable form, with a digest that tells whether it was altered."""
+        content = self._content()
+        return {**content, "digest": _digest(content)}
+
+    def _content(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "subject": self.subject,
@@ -85,15 +90,12 @@ class Trace:
 
     def _changes(self) -> list[dict[str, int]]:
         states = [self.initial, *(s.state for s in self.steps)]
-        return [
-            {k: v for k, v in after.items() if before.get(k) != v}
-            for before, after in pairwise(states)
-        ]
+        return [{k: v for k, v in after.items() if before.get(k) != v} for before, after in pairwise(states)]
 
     @property
     def token(self) -> str:
         """A short name made of the content."""
-        text = json.dumps(self.as_json(), sort_keys=True)
+        text = json.dumps(self._content(), sort_keys=True)
         number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:5], "big")
         letters = "23456789abcdefghjkmnpqrstuvwxyz"
         return "".join(letters[number // len(letters) ** i % len(letters)] for i in range(6))
@@ -108,50 +110,150 @@ class Trace:
         return path
 
 
-def from_json(data: Mapping[str, Any], origin: str) -> Trace:
-    """A trace from plain data; ReplayError when it is none."""
+def from_json(data: Any, origin: str) -> Trace:
+    """A trace from plain data; ReplayError, which says what is wrong, when it is none or was altered."""
     try:
-        if data["format"] != FORMAT:
-            raise ReplayError(
-                f"{origin}: written by another version (format {data['format']}, this one reads {FORMAT})"
-            )
-        sizes = data["scope"]
-        scope = Scope(sizes["name"], sizes["sizes"], sizes["bounds"], frozenset(sizes["switches"]))
-        state = dict(data["initial"])
-        steps = []
-        for step in data["steps"]:
-            state = {**state, **step["changes"]}
-            steps.append(
-                TraceStep(
-                    step["action"], tuple(step["arguments"]), step["label"], step["outcome"], dict(state)
-                )
-            )
-        return Trace(
-            data["subject"],
-            data["claim"],
-            scope,
-            data["fingerprint"],
-            dict(data["initial"]),
-            tuple(steps),
-            tuple(data["explanation"]),
-            dict(data["source"]),
-            tuple(data["reads"]),
+        return _read(_Reader(data, "it"))
+    except _NoTraceError as error:
+        raise ReplayError(f"{origin} {error}") from error
+    except UsageError as error:
+        raise ReplayError(f"{origin} is no trace of a run: {error}") from error
+
+
+class _NoTraceError(Exception):
+    """What is wrong with the data, to go after its origin."""
+
+
+def _none(where: str, what: str) -> _NoTraceError:
+    return _NoTraceError(f"is no trace of a run: {where} {what}; save it anew")
+
+
+class _Reader:
+    """Plain data that must be an object, with values of the types that are asked for. `where` names it."""
+
+    def __init__(self, data: Any, where: str) -> None:
+        if not isinstance(data, dict):
+            raise _none(where, f"is {_shown(data)}, not an object")
+        self.data, self.where = data, where
+
+    def get(self, key: str, kind: type) -> Any:
+        """The value of a key; a number is an integer, and a boolean is no number."""
+        if key not in self.data:
+            raise _none(self.where, f"has no {key!r}")
+        return _of_kind(self.data[key], kind, self.inside(key))
+
+    def inside(self, key: str) -> str:
+        return key if self.where == "it" else f"{self.where}, {key}"
+
+    def text(self, key: str) -> str:
+        """Text on one line."""
+        found: str = self.get(key, str)
+        if not found.isprintable():
+            raise _none(self.inside(key), f"is {_shown(found)}, not text on one line")
+        return found
+
+    def table(self, key: str, kind: type) -> dict[str, Any]:
+        """An object whose values are all of a type."""
+        found = self.get(key, dict)
+        return {k: _of_kind(v, kind, f"{self.inside(key)}, {k}") for k, v in found.items()}
+
+    def row(self, key: str, kind: type) -> tuple[Any, ...]:
+        """A list whose values are all of a type."""
+        return tuple(
+            _of_kind(v, kind, f"{self.inside(key)}, number {n}") for n, v in enumerate(self.get(key, list), 1)
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ReplayError(
-            f"{origin} is no trace of a run ({type(error).__name__}: {error}); save it anew"
-        ) from error
+
+
+_WORDS = {str: "text", int: "a whole number", dict: "an object", list: "a list"}
+
+
+def _of_kind(value: Any, kind: type, where: str) -> Any:
+    if type(value) is not kind:
+        raise _none(where, f"is {_shown(value)}, not {_WORDS[kind]}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+_SHOWN = 40
+"""So many characters of a value that should not be there are enough to find it."""
+
+
+def _read(data: _Reader) -> Trace:
+    found = data.get("format", int)
+    if found != FORMAT:
+        raise _NoTraceError(f"was written by another version (format {found}, this one reads {FORMAT})")
+    sizes = _Reader(data.get("scope", dict), "scope")
+    scope = Scope(
+        sizes.text("name"),
+        sizes.table("sizes", int),
+        sizes.table("bounds", int),
+        frozenset(sizes.row("switches", str)),
+    )
+    refuse_beyond_limits(scope)
+    initial = data.table("initial", int)
+    state, steps = initial, []
+    for number, each in enumerate(data.get("steps", list), 1):
+        step = _Reader(each, f"step {number}")
+        changes = step.table("changes", int)
+        for cell in changes:
+            if cell not in initial:
+                raise _none(f"step {number}", f"changes {_shown(cell)}, which the first state does not have")
+        state = {**state, **changes}
+        arguments = step.row("arguments", int)
+        steps.append(
+            TraceStep(step.text("action"), arguments, step.text("label"), step.text("outcome"), state)
+        )
+    trace = Trace(
+        data.text("subject"),
+        data.text("claim"),
+        scope,
+        data.text("fingerprint"),
+        initial,
+        tuple(steps),
+        data.row("explanation", str),
+        data.table("source", str),
+        data.row("reads", str),
+    )
+    if data.text("digest") != _digest({k: v for k, v in data.data.items() if k != "digest"}):
+        raise _NoTraceError(
+            "is damaged: its steps or values are not those that were saved; save the run anew, with `check`"
+        )
+    return trace
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    """Tells content that was altered, by accident or by hand; it is no signature."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def file_of(token: str, folder: Path = STORE) -> Path | None:
+    """The file at the path `token`, or of the token in `folder`; None where there is none."""
+    for path in (Path(token), folder / f"{token}.json"):
+        try:
+            if path.is_file():
+                return path
+        except (OSError, ValueError):  # a name that is too long, or has a zero in it
+            continue
+    return None
 
 
 def read(token: str, folder: Path = STORE) -> Trace:
     """The trace of a token in `folder`, or in the file at that path."""
-    candidates = [Path(token), folder / f"{token}.json"]
-    for path in candidates:
-        if path.is_file():
-            try:
-                return from_json(json.loads(path.read_text(encoding="utf-8")), str(path))
-            except json.JSONDecodeError as error:
-                raise ReplayError(f"{path} is not JSON ({error}); the file is damaged") from error
+    path = file_of(token, folder)
+    if path is not None:
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ReplayError(f"{path} cannot be read ({error.strerror}); look at its permissions") from error
+        except (ValueError, RecursionError) as error:
+            raise ReplayError(f"{path} is not JSON ({error}); the file is damaged") from error
+        return from_json(data, str(path))
     known = sorted(p.stem for p in folder.glob("*.json")) if folder.is_dir() else []
     have = f"{folder} has: {', '.join(known[:12])}" if known else f"{folder} has none"
     raise ReplayError(f"no trace {token!r}; {have}. Give a token, or the path of a saved trace")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fencepost.model.domains import LeafDomain
 from fencepost.model.errors import ModelError, raised_at
-from fencepost.model.language import Cut, Fault
+from fencepost.model.language import Cut, Fault, check_takes
 from fencepost.model.protocol import Protocol, Scope, Variable, did_you_mean
 from fencepost.model.rest import (
     Maybe,
@@ -156,6 +156,7 @@ class FamilyOf:
 
     def update_where(self, fn: Callable[..., Any]) -> None:
         """Replace each cell by ``fn(*index, old value)``, all cells at once."""
+        check_takes(fn, len(self.shape.variable.index) + 1, "update_where")
         shape = self.shape
         calls = [(*index, shape.seen(old)) for index, old in zip(shape.index, self.cells, strict=True)]
         new = [self._checked(value) for value in all_values(fn, calls)]

@@ -139,6 +139,8 @@ class Grounder:
         found = cache.get(term)
         if found is not None:
             return found
+        if term.op == "const" and isinstance(term.domain, Sort):
+            self._check_element(term)
         handler = _HANDLERS.get(term.op)
         if handler is not None:
             result = handler(self, term, env, cache)
@@ -149,6 +151,14 @@ class Grounder:
             result = self._families(term, args) if isinstance(args[-1], tuple) else t.rebuild(term, args)
         cache[term] = result
         return result
+
+    def _check_element(self, term: t.Term) -> None:
+        assert isinstance(term.domain, Sort)  # noqa: S101
+        if _code(term) >= self.scope.size(term.domain):
+            raise ScopeError(
+                f"{t.show(term)} is named, but scope {self.scope.name!r} has only "
+                f"{self.scope.size(term.domain)} of {term.domain.name!r}; make the scope larger"
+            )
 
     def _families(self, term: t.Term, args: tuple[Grounded, ...]) -> Grounded:
         if term.op != "ite":

@@ -7,12 +7,15 @@ reading builds a term. `reading(…)` makes one active; models never see which.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType, MethodType
 from typing import Any, Protocol, TypeVar
 
 from fencepost.model.domains import Element, LeafDomain, Record, Sort
 from fencepost.model.errors import ModelError
+from fencepost.model.protocol import did_you_mean
 
 State = Any
 """The state an action or claim receives: one attribute per variable. Each reading has a class of its own."""
@@ -70,6 +73,9 @@ Domains = tuple[LeafDomain, ...]
 class Reading(Protocol):
     """What a reading answers to the words of the language."""
 
+    protocol: Any
+    """What is read, so that words can tell an unknown name."""
+
     evaluates: bool
     """Whether values are Python's own, so that a helper can simply be called."""
 
@@ -125,11 +131,24 @@ def when(condition: object) -> None:
         raise Disabled
 
 
+_NO_CODES = frozenset({"ok", "none", "done", "cut", "fault"})
+"""How else a step may end, or what nobody has answered yet."""
+
+
+def _check_code(code: object) -> None:
+    if type(code) is not str or code in _NO_CODES:
+        raise ModelError(
+            f"{code!r} is no code of a refusal", instead="give the text of a code, such as 'not-found'"
+        )
+
+
 def refuse_unless(condition: object, code: str) -> None:
     """Inside an operation of the store or a downstream: unless `condition` holds, answer refused(code) (§2).
 
     A refusal is a transition: every write to the operation's home is undone, and the answer is handed on.
     """
+    if type(code) is not str or code in _NO_CODES:
+        _check_code(code)
     if condition is True:
         return
     if condition is False or not _holds(condition, "refuse_unless"):
@@ -138,6 +157,7 @@ def refuse_unless(condition: object, code: str) -> None:
 
 def answer_refused_unless(state: State, condition: object, code: str) -> None:
     """Answer ``refused(code)`` and go on all the same, as a broken operation does. Only mutants use it."""
+    _check_code(code)
     if not _holds(condition, "refuse_unless"):
         state.__dict__.setdefault("_late_refusal", code)
 
@@ -148,7 +168,41 @@ def _split(args: tuple[Any, ...], word: str) -> tuple[tuple[LeafDomain, ...], Ca
         raise ModelError(
             f"{word} needs one or more domains and then a function", instead=f"{word}(workers, lambda w: …)"
         )
+    check_takes(fn, len(domains), word)
     return tuple(domains), fn
+
+
+def check_takes(fn: Callable[..., Any], number: int, word: str) -> None:
+    """Refuse a function that cannot be given `number` values."""
+    if type(fn) is FunctionType and fn.__code__.co_argcount == number:
+        return
+    code = getattr(fn, "__code__", None)
+    if code is not None and not hasattr(fn, "__wrapped__") and not code.co_flags & inspect.CO_VARARGS:
+        most = code.co_argcount - isinstance(fn, MethodType)
+        fits = most - len(fn.__defaults__ or ()) <= number <= most
+    else:
+        fits = _may_take(fn, number)
+    if not fits:
+        raise ModelError(
+            f"{word} gives its function {number} value{'s' * (number != 1)}, but it takes another number",
+            instead="give it one parameter for each domain"
+            + (", and one for the old value" if word == "update_where" else ""),
+        )
+
+
+def _may_take(fn: Callable[..., Any], number: int) -> bool:
+    try:
+        inspect.signature(fn).bind(*range(number))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin without a signature
+        return True
+    return True
+
+
+def _split_one(domain: object, fn: Any, word: str) -> tuple[LeafDomain, Callable[..., Any]]:
+    (only,), fn = _split((domain, fn), word)
+    return only, fn
 
 
 def every(*args: Any) -> Any:
@@ -173,12 +227,12 @@ def at_most_one(*args: Any) -> Any:
 
 def lowest(domain: LeafDomain, fn: Callable[..., Any]) -> Any:
     """The smallest number that the function gives over a finite domain."""
-    return _active("lowest").extreme("lowest", domain, fn)
+    return _active("lowest").extreme("lowest", *_split_one(domain, fn, "lowest"))
 
 
 def highest(domain: LeafDomain, fn: Callable[..., Any]) -> Any:
     """The largest number that the function gives over a finite domain. Else keep a high-water mark."""
-    return _active("highest").extreme("highest", domain, fn)
+    return _active("highest").extreme("highest", *_split_one(domain, fn, "highest"))
 
 
 def ite(condition: object, a: Any, b: Any) -> Any:
@@ -198,7 +252,14 @@ def switched(name: str) -> Any:
 
 def can_move(state: State, *actors: str) -> Any:
     """Whether an action by one of `actors`, or its refusal, can change something here (for L3)."""
-    return _active("can_move").movable(state, actors)
+    active = _active("can_move")
+    known: set[str] = active.protocol.actors
+    if not actors:
+        raise ModelError("can_move of nobody", instead=f"name the actors: {', '.join(sorted(known))}")
+    for actor in actors:
+        if actor not in known:
+            raise ModelError(f"no actor {actor!r}", instead=did_you_mean(actor, sorted(known), "none acts"))
+    return active.movable(state, actors)
 
 
 def iterate(sort: Sort) -> Iterator[Element]:

@@ -18,7 +18,14 @@ from types import FunctionType
 from typing import Any
 
 from fencepost.model.errors import ModelError, Site
-from fencepost.model.outside import Outside, attributes_outside, names_outside, reason_against
+from fencepost.model.outside import (
+    Outside,
+    attributes_outside,
+    names_outside,
+    reason_against,
+    remembers,
+    wrapped,
+)
 
 _CHECKED: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 Finding = tuple[ast.AST, str, str]
@@ -30,10 +37,21 @@ _NODES: dict[str, tuple[list[str], dict[tuple[int, str], list[Definition]]]] = {
 
 def check_function(function: Callable[..., Any]) -> None:
     """Raise ModelError at the first thing in `function`, or in a helper of it, that no reading could see."""
+    if remembers(function):
+        _refuse_memory(function)
+    for layer in wrapped(function):
+        plain = getattr(layer, "__func__", layer)
+        if isinstance(plain, FunctionType) and plain not in _CHECKED and not _is_language(plain):
+            _check_one(plain)
+
+
+def _refuse_memory(function: Callable[..., Any]) -> None:
+    what, instead = reason_against(function.__name__, function) or ("", "")
     plain = inspect.unwrap(function)
-    plain = getattr(plain, "__func__", plain)
-    if not isinstance(plain, FunctionType) or plain in _CHECKED:
-        return
+    raise ModelError(what, instead=instead, site=Site(*_start(plain)))
+
+
+def _check_one(plain: FunctionType) -> None:
     _CHECKED.add(plain)
     try:
         _check(plain)
@@ -67,14 +85,14 @@ def _helper(outside: Outside) -> Iterator[FunctionType]:
     value = outside.value
     while isinstance(value, functools.partial):
         value = value.func
-    value = inspect.unwrap(value) if callable(value) else value
-    value = getattr(value, "__func__", value)
-    if isinstance(value, FunctionType) and not _is_language(value):
-        yield value
+    for layer in wrapped(value):
+        plain = getattr(layer, "__func__", layer)
+        if isinstance(plain, FunctionType) and not _is_language(plain):
+            yield plain
 
 
 def _is_language(function: FunctionType) -> bool:
-    module = function.__module__ or ""
+    module = str(function.__globals__.get("__name__", ""))  # a wrapper takes over another's __module__
     return module.startswith("fencepost.model.") and not module.startswith("fencepost.model.core")
 
 
@@ -127,6 +145,8 @@ def _check(function: FunctionType) -> None:
     found = [(_place(node), what, instead) for node, what, instead in _findings(definition)]
     for (line, _), what, instead in sorted(found)[:1]:
         raise ModelError(what, instead=instead, site=Site(file, line, name))
+    if any(f(function) for f in _LATER):
+        raise ModelError(_NO_STEP[0], instead=_NO_STEP[1], site=Site(*_start(function)))
     outside = [*names_outside(function), *attributes_outside(function, definition)]
     for item in outside:
         against = reason_against(item.name, item.value)
@@ -137,6 +157,16 @@ def _check(function: FunctionType) -> None:
     for item in outside:
         for helper in _helper(item):
             check_function(helper)
+
+
+_NO_STEP = ("an action is one atomic step: no await and no yield", "make each part an action of its own")
+_LATER = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+"""What calls of a function give without running its body."""
+
+
+def _start(function: FunctionType) -> tuple[str, int, str]:
+    """Where the `def` of a function stands, below its decorators."""
+    return function.__code__.co_filename, _place(_definition(function))[0], function.__name__
 
 
 def _place(node: ast.AST) -> tuple[int, int]:
@@ -194,7 +224,7 @@ _STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.MatchMapping: ("a mapping pattern tests by type", "compare the cells with =="),
     **dict.fromkeys(
         (ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith),
-        ("an action is one atomic step: no await and no yield", "make each part an action of its own"),
+        _NO_STEP,
     ),
 }
 
@@ -207,9 +237,10 @@ def _finding(node: ast.AST) -> Iterator[Finding]:
         yield from _comparison(node)
     elif isinstance(node, (ast.Try, ast.TryStar)):
         yield from _try(node)
+    elif isinstance(node, ast.Attribute):
+        yield from _attribute(node)
     elif isinstance(node, (ast.BinOp, ast.AugAssign)):
-        if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-            yield node, "a bitwise operator between conditions", "write `and`, `or`, !="
+        yield from _operation(node)
     elif isinstance(node, ast.UnaryOp):
         if isinstance(node.op, ast.Invert):
             yield node, "`~` is no negation in Python", "write `not`"
@@ -218,6 +249,31 @@ def _finding(node: ast.AST) -> Iterator[Finding]:
             yield node, "a slice of state", "name the cells, or use update_where"
     elif isinstance(node, ast.Match):
         yield from _sequence_patterns(node)
+
+
+def _operation(node: ast.BinOp | ast.AugAssign) -> Iterator[Finding]:
+    if isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        yield node, "a bitwise operator between conditions", "write `and`, `or`, !="
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+        yield node, "the text of a state value, made with %, cannot be read", "use the value itself"
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
+    )
+
+
+def _attribute(node: ast.Attribute) -> Iterator[Finding]:
+    """Attributes that tell of a value how Python keeps it, or that make text of it."""
+    if node.attr.startswith("__") and node.attr.endswith("__"):
+        yield node, f".{node.attr} tells of Python, not of the state", "use the value itself"
+    elif _is_text(node.value):
+        yield (
+            node,
+            f".{node.attr} of a text: like an f-string of state, it cannot be read",
+            "use the value itself",
+        )
 
 
 def _comparison(node: ast.Compare) -> Iterator[Finding]:

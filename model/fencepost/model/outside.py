@@ -30,6 +30,8 @@ _BUILTINS: dict[str, str] = {
     "float": "use the value itself",
     "bool": "use the value itself",
     "str": "use the value itself",
+    "ascii": "use the value itself",
+    "dir": "name the variables one by one",
     "repr": "use the value itself",
     "format": "use the value itself",
     "set": "use a boolean family: s.used[x]",
@@ -42,6 +44,7 @@ _BUILTINS: dict[str, str] = {
     "print": "run the model with `fencepost simulate` to look at states",
     "open": "a model reads nothing but its state",
     "input": "a model reads nothing but its state",
+    "__import__": "import at the top of the file",
     "eval": "write the expression itself",
     "exec": "write the statement itself",
     "globals": "give the value as a constant",
@@ -52,6 +55,8 @@ _FORBIDDEN: dict[int, tuple[str, str]] = {
     **{id(getattr(builtins, name)): (f"{name}()", instead) for name, instead in _BUILTINS.items()},
     id(operator.is_): ("operator.is_()", "compare with =="),
     id(operator.is_not): ("operator.is_not()", "compare with !="),
+    id(operator.attrgetter): ("operator.attrgetter()", "write s.name"),
+    id(operator.methodcaller): ("operator.methodcaller()", "write the call itself"),
 }
 _MODULES = ("time", "random", "datetime", "uuid", "secrets", "os", "posix", "nt", "sys", "numpy.random")
 _MUTABLE = (MutableSequence, MutableMapping, MutableSet, bytearray, Iterator)
@@ -141,6 +146,13 @@ def reason_against(name: str, value: Any) -> tuple[str, str] | None:
             if (against := reason_against(name, part)) is not None:
                 return against
         return reason_against(name, value.func)
+    if remembers(value):
+        return (
+            f"{name} remembers what it gave (functools.cache), and the state that it is given changes",
+            "remove the cache, or mark the helper @derived",
+        )
+    if isinstance(value, (operator.attrgetter, operator.methodcaller)):
+        value = type(value)
     known = _FORBIDDEN.get(id(value))
     if known is not None:
         return f"{known[0]} cannot be seen by the readings", known[1]
@@ -155,6 +167,24 @@ def reason_against(name: str, value: Any) -> tuple[str, str] | None:
             return f"… uses the module {module}", _READS_NOTHING_ELSE
         return f"… uses {name} of the module {module}", _READS_NOTHING_ELSE
     return None
+
+
+def wrapped(value: Any) -> Iterator[Any]:
+    """A function, and what it wraps, and what that wraps."""
+    seen: set[int] = set()
+    while id(value) not in seen:
+        seen.add(id(value))
+        yield value
+        value = inspect.getattr_static(value, "__wrapped__", value) if callable(value) else value
+
+
+def remembers(value: Any) -> bool:
+    """Whether a helper, or what it wraps, gives again what it gave for the same arguments."""
+    return any(hasattr(type(x), "cache_info") or "cache_info" in _own(x) for x in wrapped(value))
+
+
+def _own(value: Any) -> Any:
+    return getattr(value, "__dict__", {}) if isinstance(value, FunctionType) else {}
 
 
 def _module_of(value: Any) -> str:

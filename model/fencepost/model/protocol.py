@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import FunctionType, MethodType
 from typing import Any
 
 from fencepost.model.domains import (
+    NO_INDEX,
+    TAKEN_NAMES,
     Boolean,
     Counter,
     Domain,
     Enumeration,
     Family,
+    Integer,
     LeafDomain,
     Optional,
-    Record,
     Sort,
+    need_domain,
 )
 from fencepost.model.errors import ModelError, ScopeError, Site
 
@@ -145,6 +149,8 @@ class Protocol:
     actions: dict[str, Action] = field(default_factory=dict)
     switches: dict[str, str] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
+    actors: set[str] = field(default_factory=set)
+    """Who acts, also where a variant leaves the actions out."""
     _positions: dict[str, int] = field(default_factory=dict, repr=False)
 
     def variable(
@@ -161,10 +167,8 @@ class Protocol:
             index, of = domain.index, domain.of
         else:
             of = domain
-        if not isinstance(of, Domain):
-            raise ModelError(
-                f"{of!r} is not a domain", instead="use BOOLEAN, Counter, Range, Sort, Enumeration, …"
-            )
+        need_domain(of, f"variable {name!r}")
+        self._name_apart((*index, of))
         self.variables[name] = Variable(name, of, index, initially, home, meaning)
 
     def switch(self, name: str, meaning: str) -> str:
@@ -207,10 +211,13 @@ class Protocol:
         parameters: Mapping[str, ParameterDomain],
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         def register(function: Callable[..., None]) -> Callable[..., None]:
-            name = function.__name__
+            name = _name_of(function)
             if name in self.actions:
                 raise ModelError(f"action {name!r} declared twice", instead="rename one of them")
-            expected = list(inspect.signature(function).parameters)[1:]
+            taken = _positional(function, name)
+            if not taken:
+                raise ModelError(f"{name} takes no state", instead=f"write def {name}(s, …)")
+            expected = taken[1:]
             if sorted(expected) != sorted(parameters):
                 raise ModelError(
                     f"{name} takes {expected} but domains are given for {sorted(parameters)}",
@@ -221,6 +228,12 @@ class Protocol:
                     f"{name} hangs on the switch {switch!r}, which is not declared",
                     instead=did_you_mean(switch, self.switches, "declare it with protocol.switch(…)"),
                 )
+            for parameter, domain in parameters.items():
+                _need_parameter(f"{parameter} of {name}", domain)
+            if answered is not None:
+                _need_answered(answered, name, len(expected))
+            self._name_apart([d.sort if isinstance(d, Fresh) else d for d in parameters.values()])
+            self.actors.add(actor)
             ordered = tuple((p, parameters[p]) for p in expected)
             self.actions[name] = Action(name, function, actor, ordered, home, answered, switch)
             return function
@@ -230,6 +243,13 @@ class Protocol:
     def scope(self, name: str, *, sizes: Mapping[str, int], bounds: Mapping[str, int], why: str,
               switches: Iterable[str] = ()) -> Scope:  # fmt: skip
         """Declare a named scope."""
+        for table, what in ((sizes, "size"), (bounds, "bound")):
+            for sized, number in table.items():
+                if type(number) is not int:
+                    raise ModelError(
+                        f"scope {name!r}: the {what} of {sized!r} is {number!r}",
+                        instead="give a whole number",
+                    )
         made = Scope(name, dict(sizes), dict(bounds), frozenset(switches), why)
         for switch in made.switches - set(self.switches):
             raise ScopeError(
@@ -251,9 +271,11 @@ class Protocol:
             actions[action] = replace(actions[action], function=function)
         for action in without:
             del actions[action]
-        return Protocol(
+        made = Protocol(
             name, self.answers, dict(self.variables), actions, dict(self.switches), dict(self.scopes)
         )
+        made.actors = set(self.actors)
+        return made
 
     def extended(self, name: str) -> Protocol:
         """A copy to which actions, variables and scopes can be added without touching the original."""
@@ -287,25 +309,75 @@ class Protocol:
     def sorts(self) -> dict[str, LeafDomain]:
         """Every sort and counter that the protocol mentions, by name: what a scope has to size."""
         found: dict[str, LeafDomain] = {}
-
-        def note(domain: Domain | Fresh) -> None:
-            if isinstance(domain, Fresh):
-                note(domain.sort)
-            elif isinstance(domain, (Sort, Counter)):
-                found[domain.name] = domain
-            elif isinstance(domain, Optional):
-                note(domain.of)
-            elif isinstance(domain, Record):
-                for part in domain.fields.values():
-                    note(part)
-
         for variable in self.variables.values():
             for domain in (*variable.index, variable.domain):
-                note(domain)
+                found.update((d.name, d) for d in _sized(domain))
         for action in self.actions.values():
             for _, parameter in action.parameters:
-                note(parameter)
+                found.update((d.name, d) for d in _sized(parameter))
         return found
+
+    def _name_apart(self, domains: Iterable[Domain]) -> None:
+        """Refuse two sorts or counters of one name, which no scope could size apart."""
+        known = self.sorts()
+        for domain in (d for x in domains for d in _sized(x)):
+            if known.setdefault(domain.name, domain) != domain:
+                raise ModelError(
+                    f"{domain!r} and {known[domain.name]!r} share a name",
+                    instead="scopes size sorts and counters by name: rename one of them",
+                )
+
+
+def _sized(domain: Domain | Fresh) -> Iterator[Sort | Counter]:
+    """The sorts and counters in a domain."""
+    if isinstance(domain, Fresh):
+        yield domain.sort
+    elif isinstance(domain, (Sort, Counter)):
+        yield domain
+    else:
+        for _, leaf in domain.leaves():
+            if isinstance(leaf, (Sort, Counter)):
+                yield leaf
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """The name of an action's function, if it may be an action at all."""
+    name: str = getattr(function, "__name__", repr(function))
+    if not isinstance(function, (FunctionType, MethodType)):
+        raise ModelError(f"the action {name} is no function", instead="write `def`, with the state first")
+    if not name.isidentifier() or name in TAKEN_NAMES:
+        raise ModelError(f"{name!r} cannot be an action's name", instead="write `def` and a name of its own")
+    return name
+
+
+def _positional(function: Callable[..., Any], name: str) -> list[str]:
+    """The names of a function's parameters, which all must be given by place."""
+    parameters = inspect.signature(function).parameters.values()
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise ModelError(
+                f"{name} takes {parameter}, which is not given by place",
+                instead="write plain parameters: (s, a, b)",
+            )
+    return [parameter.name for parameter in parameters]
+
+
+def _need_parameter(what: str, domain: object) -> None:
+    if isinstance(domain, Fresh):
+        domain = domain.sort
+    if not isinstance(domain, LeafDomain) or isinstance(domain, Integer):
+        raise ModelError(f"{what} ranges over {domain!r}", instead=NO_INDEX)
+
+
+def _need_answered(answered: object, name: str, parameters: int) -> None:
+    if not isinstance(answered, (FunctionType, MethodType)):
+        raise ModelError(f"what is answered to {name} is no function", instead="give a function")
+    taken = len(_positional(answered, answered.__name__))
+    if taken != parameters + 2:
+        raise ModelError(
+            f"{answered.__name__} takes {taken} parameters but is answered to {name}",
+            instead="it takes the state, every parameter of the operation, and the answer",
+        )
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -391,8 +391,9 @@ BINDERS: Final = frozenset({"forall", "exists", "count", "lambda"})
 
 
 def substitute(term: Term, replace: Mapping[Term, Term], cache: dict[Term, Term] | None = None) -> Term:
-    """`term` with variables replaced. Bound variables have names of their own, so nothing is captured."""
+    """`term` with free variables replaced. A bound variable that would capture something is renamed first."""
     done: dict[Term, Term] = {} if cache is None else cache
+    incoming = frozenset().union(*(free_bounds(value) for value in replace.values()))
 
     def visit(t: Term) -> Term:
         found = done.get(t)
@@ -402,6 +403,8 @@ def substitute(term: Term, replace: Mapping[Term, Term], cache: dict[Term, Term]
             result = replace[t]
         elif not t.args:
             result = t
+        elif t.op in BINDERS and any(v in incoming or v in replace for v in t.args[:-1]):
+            result = visit(_renamed(t, incoming | replace.keys()))
         else:
             args = tuple([visit(a) for a in t.args])
             result = t if args == t.args else rebuild(t, args)
@@ -409,6 +412,38 @@ def substitute(term: Term, replace: Mapping[Term, Term], cache: dict[Term, Term]
         return result
 
     return visit(term)
+
+
+def _renamed(term: Term, taken: frozenset[Term]) -> Term:
+    """A binder with variables of other names: none of `taken`, and none that its body has."""
+    avoid = {*taken, *variables_of([term.args[-1]])}
+    names: dict[Term, Term] = {}
+    for variable in term.args[:-1]:
+        assert isinstance(variable.domain, LeafDomain)  # noqa: S101
+        other, number = variable, 0
+        while other in avoid:
+            number += 1
+            other = bound(f"{variable.payload}~{number}", variable.domain)
+        avoid.add(other)
+        names[variable] = other
+    return rebuild(term, (*names.values(), substitute(term.args[-1], names)))
+
+
+_FREE: dict[Term, frozenset[Term]] = {}
+
+
+def free_bounds(term: Term) -> frozenset[Term]:
+    """The `bound` variables that occur in `term` outside of their binders."""
+    found = _FREE.get(term)
+    if found is None:
+        if term.op == "bound":
+            found = frozenset((term,))
+        else:
+            found = frozenset().union(*(free_bounds(a) for a in term.args))
+            if term.op in BINDERS:
+                found -= frozenset(term.args[:-1])
+        _FREE[term] = found
+    return found
 
 
 def variables_of(terms: Iterable[Term]) -> dict[Term, None]:

@@ -113,10 +113,21 @@ def trace_action(protocol: Protocol, action: Action, scope: Scope | None = None)
     if action.answered is not None:
         check_function(action.answered)
     protocol.check_fresh(action)
+    _check_one_fresh_of_a_sort(action)
     paths = list(_commands(protocol, action, scope))
     if next(_commands(protocol, action, scope)) != paths[0]:
         raise Tracer(protocol, action.name).varies(action.site)
     return tuple(command for command in paths if command is not None)
+
+
+def _check_one_fresh_of_a_sort(action: Action) -> None:
+    sorts = [domain.sort for _, domain in action.parameters if isinstance(domain, Fresh)]
+    if len(set(sorts)) < len(sorts):
+        raise ModelError(
+            f"{action.name} takes two fresh elements of one sort",
+            instead="take them in two steps: finite readings would take the same one twice",
+            site=action.site,
+        )
 
 
 def _commands(protocol: Protocol, action: Action, scope: Scope | None) -> Iterator[Command | None]:
@@ -199,6 +210,7 @@ def trace_claim(protocol: Protocol, function: Callable[..., Any], scope: Scope |
     check_function(function)
     name = inspect.unwrap(function).__name__
     tracer, again = Tracer(protocol, name, scope), Tracer(protocol, name, scope)
+    tracer.prefix = again.prefix = f"claim {name}"
     tracer.refuse_names()
     found: list[tuple[list[t.Term], Any]] = []
 

@@ -67,6 +67,8 @@ class Tracer:
     def __init__(self, protocol: Protocol, label: str, scope: Scope | None = None) -> None:
         self.protocol = protocol
         self.label = label
+        self.prefix = label
+        """What the names of bound variables begin with: an action and a claim may have one name."""
         self.scope = scope
         self.known: dict[t.Term, bool] = {}
         self.path: list[t.Term] = []
@@ -282,7 +284,7 @@ class Tracer:
     def fresh(self, domain: LeafDomain) -> t.Term:
         """A bound variable of its own."""
         self.numbering += 1
-        return t.bound(f"{self.label}#{self.numbering}", domain)
+        return t.bound(f"{self.prefix}#{self.numbering}", domain)
 
     def quantify(self, op: str, domains: tuple[LeafDomain, ...], fn: Callable[..., Any]) -> Any:
         """A quantifier as one term."""

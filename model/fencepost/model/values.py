@@ -6,6 +6,7 @@ with concrete values is `concrete.py`; the two offer the same operations.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,6 +24,7 @@ from fencepost.model.domains import (
     Range,
     Record,
     Sort,
+    is_language,
 )
 from fencepost.model.errors import ModelError
 from fencepost.model.language import Absent, absent
@@ -75,6 +77,12 @@ class Symbolic:
         )
 
     def __repr__(self) -> str:
+        if not is_language(sys._getframe(1)):  # its error messages ask for the text
+            raise ModelError("the text of a state value", instead=_TEXT)
+        return self._shown()
+
+    def _shown(self) -> str:
+        """The text of the value for messages of the language, which no model can get at."""
         return f"<{type(self).__name__}>"
 
 
@@ -87,7 +95,7 @@ class Value(Symbolic):
         self.tracer = tracer
         self.term = term
 
-    def __repr__(self) -> str:
+    def _shown(self) -> str:
         return t.show(self.term)
 
     def __bool__(self) -> bool:

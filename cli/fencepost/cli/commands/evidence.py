@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command("evidence", short_help="One table: each claim and how it is known.")
-@click.option("--with", "file", metavar="FILE", default="", help="A Python file with claims of your own.")
+@options.with_file("A Python file with claims of your own.")
 @options.SCOPE
 @options.SEED
 @options.budget(60.0, "Seconds for all parts together")

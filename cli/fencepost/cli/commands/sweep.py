@@ -101,23 +101,24 @@ def _kinds(text: str) -> tuple[str, ...]:
 
 def _lines(report: SweepReport, subject: Subject) -> Iterator[str]:
     from fencepost.checker.sweeps import summary
-    from fencepost.cli.text import columns, wrapped
+    from fencepost.cli.text import amount, columns, wrapped
 
     heading = ("outcome", "by claim (steps)", "place", "change")
     yield from columns((_row(r, subject) for r in report.rows), heading)
     yield ""
     for row in report.unaccounted:
         yield from wrapped(f"{row.outcome} at {_place(row)}, {row.name}", "         ", "finding: ")
-    names = {c.name: c.id for c in subject.chosen()}
+    names = {c.name: c.name if c.id == c.name else f"{c.id} {c.name}" for c in subject.chosen()}
     if report.unbroken:
-        unbroken = ", ".join(f"{names[n]} {n}" for n in report.unbroken)
+        unbroken = ", ".join(names[n] for n in report.unbroken)
         yield from wrapped(f"none of these changes breaks {unbroken}", "         ", "finding: ")
     for name, why in report.by_shape.items():
-        yield from wrapped(f"nothing can break {names[name]} {name}: {why}", "         ", "by shape: ")
+        yield from wrapped(f"nothing can break {names[name]}: {why}", "         ", "by shape: ")
     for note in report.notes:
         yield from wrapped(f"note: {note}")
     yield from wrapped(
-        f"{summary(report)}; {len(report.unbroken)} claims that nothing breaks; {report.seconds:.1f} s"
+        f"{summary(report)}; {amount(len(report.unbroken), 'claim')} that nothing breaks; "
+        f"{report.seconds:.1f} s"
     )
 
 

@@ -11,7 +11,7 @@ from fencepost.cli.progress import progress
 @click.command("verify", short_help="Run an implementation beside the model.")
 @click.argument("adapter", metavar="ADAPTER")
 @options.CLAIMS
-@click.option("--with", "file", metavar="FILE", default="", help="A Python file with claims of your own.")
+@options.with_file("A Python file with claims of your own.")
 @click.option(
     "--examples", type=click.IntRange(1), default=100, show_default=True, help="How many random runs."
 )
