@@ -202,7 +202,7 @@ def _not_alike(model: GroundModel, result: SearchResult, hit: Hit) -> str:
     steps = ", ".join(model.commands[command].label for command, _ in result.path(hit.state))
     return (
         f"not everything was looked at: after {steps or 'the start'}, unused ids can be told apart, but "
-        "a search tries only the smallest; never give an id back, and write nothing about one that nobody took"
+        "a search tries only the smallest; never give an id back, and write nothing about one nobody took"
     )
 
 
