@@ -68,9 +68,10 @@ def test_what_is_not_there_is_a_fault_that_names_the_line(case: Case, tmp_path: 
 def test_an_update_of_too_few_parameters_names_the_line(tmp_path: Path) -> None:
     text = "@p.action('worker')\ndef act(s):\n    s.up.update_where(lambda old: True)  # <- here\n"
     model = Model(tmp_path, text)
-    with pytest.raises(ModelError) as caught:
-        model.run()
-    assert_names_the_line(model, caught.value, "update_where gives its function 2 values", "old value")
+    for reading in (model.run, model.trace):
+        with pytest.raises(ModelError) as caught:
+            reading()
+        assert_names_the_line(model, caught.value, "update_where gives its function 2 values", "old value")
 
 
 def test_values_that_know_better_answer_a_comparison_with_an_element_or_a_member(tmp_path: Path) -> None:

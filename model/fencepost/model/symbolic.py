@@ -11,6 +11,7 @@ from typing import Any
 from fencepost.model import terms as t
 from fencepost.model.domains import INTEGER, Domain, LeafDomain, index_low
 from fencepost.model.errors import ModelError
+from fencepost.model.language import check_takes
 from fencepost.model.protocol import did_you_mean
 from fencepost.model.tracer import Tracer
 from fencepost.model.values import Symbolic, Value, encode, lift, wrap
@@ -76,6 +77,7 @@ class FamilyValue(Symbolic):
 
     def update_where(self, fn: Callable[..., Any]) -> None:
         """Replace each cell by ``fn(*index, old value)``, folded to one value per cell; all cells at once."""
+        check_takes(fn, len(self.index) + 1, "update_where")
         self.tracer.check_writable(self.name)
         variables = tuple(self.tracer.fresh(d) for d in self.index)
         old = {k: t.select(a, variables) for k, a in self.arrays.items()}

@@ -194,7 +194,7 @@ class StepWord:
 
     def __eq__(self, name: object) -> Any:
         names = [m.name for m in self._enumeration.members]
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             what = self._variable.partition(" ")[2]
             raise ModelError(
                 f"no {what} {name!r}", instead=did_you_mean(str(name), names, "see the protocol")
