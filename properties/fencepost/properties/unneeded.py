@@ -96,7 +96,6 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     _LESS_LOSS: {
         "crash": ("s.paused[w] = False",),
         "pause": ("s.paused[w] = True", "the action left out"),
-        "resume": ("s.paused[w] = False", "the action left out"),
         "lose_commit": ("s.in_flight[c] = False", "the action left out"),
         "lose_answer": ("s.answer[c] = Answer.none", "the action left out"),
     },
