@@ -188,7 +188,7 @@ def _searched(
     setting: _Setting, todo: list[Mutant], jobs: int, on_progress: Progress | None
 ) -> Iterator[SweepRow]:
     if jobs > 1 and hasattr(os, "fork") and len(todo) > 1:
-        _TODO[:] = todo
+        _QUEUE[:] = todo
         _WORK[:] = [setting]
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
             for number, row in enumerate(pool.imap(_search_number, range(len(todo)), chunksize=2), 1):
@@ -202,11 +202,11 @@ def _searched(
         yield _search(setting, mutant)
 
 
-_TODO: list[Mutant] = []
+_QUEUE: list[Mutant] = []
 
 
 def _search_number(number: int) -> SweepRow:
-    return _search(_WORK[0], _TODO[number])
+    return _search(_WORK[0], _QUEUE[number])
 
 
 def _search(setting: _Setting, mutant: Mutant) -> SweepRow:
