@@ -131,7 +131,8 @@ def simulate(
         @seeded(seed)
         @settings(
             max_examples=runs, database=None, deadline=None, phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+            report_multiple_bugs=False,
         )  # fmt: skip
         @given(st.data())
         def one(data: Any) -> None:
