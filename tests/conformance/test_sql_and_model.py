@@ -26,11 +26,20 @@ ONLY_THE_STORE = {
 
 
 def refusals_in_the_model(function: Callable[..., Any]) -> list[str]:
-    """The codes of an operation's `refuse_unless`, in the order of its lines."""
+    """The codes of an operation's `refuse_unless`, in the order of its lines and of the helpers it calls."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    named = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "refuse_unless"]
-    return [ast.literal_eval(call.args[1]) for call in sorted(named, key=lambda call: call.lineno)]
+    calls = [
+        (node.lineno, node.func.id, node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+    codes: list[str] = []
+    for _, name, call in sorted(calls, key=lambda found: found[0]):
+        if name == "refuse_unless":
+            codes.append(ast.literal_eval(call.args[1]))
+        elif name.startswith("refuse_"):
+            codes += refusals_in_the_model(function.__globals__[name])
+    return codes
 
 
 def guards_of_the_store(operation: str) -> list[str]:

@@ -27,6 +27,9 @@ from fencepost.model.outside import (
     wrapped,
 )
 
+_MODELS = ("fencepost.model.core", "fencepost.model.effects")
+"""Where, beside the language, the built-in models are."""
+
 _CHECKED: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 Finding = tuple[ast.AST, str, str]
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -93,7 +96,7 @@ def _helper(outside: Outside) -> Iterator[FunctionType]:
 
 def _is_language(function: FunctionType) -> bool:
     module = str(function.__globals__.get("__name__", ""))  # a wrapper takes over another's __module__
-    return module.startswith("fencepost.model.") and not module.startswith("fencepost.model.core")
+    return module.startswith("fencepost.model.") and not module.startswith(_MODELS)
 
 
 def _definition(function: Callable[..., Any]) -> Definition:

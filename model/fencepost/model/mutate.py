@@ -140,14 +140,15 @@ def _places_in(
             for kind, how, change in changes:
                 yield _Place(kind, how, function, (*path, function), role, node.lineno + shift, text, change)
     for helper in helpers_of(function):
-        if isinstance(helper, FunctionType) and _writes(helper):
+        if isinstance(helper, FunctionType) and _matters(helper):
             yield from _places_in(role, helper, (*path, function), seen)
 
 
-def _writes(helper: FunctionType) -> bool:
+def _matters(helper: FunctionType) -> bool:
+    """Whether a helper writes or guards; one that only computes a value is part of the line that uses it."""
     tree, _ = function_tree(helper)
     statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
-    return any(kind == EFFECT for node in statements for kind, _, _ in _changes(node))
+    return any(kind in (EFFECT, GUARD, REFUSAL) for node in statements for kind, _, _ in _changes(node))
 
 
 def _changes(node: ast.stmt) -> Iterator[tuple[str, str, Callable[[ast.stmt], ast.stmt]]]:

@@ -46,6 +46,8 @@ class Claim:
     section: str = ""
     witnesses: tuple[str, ...] = ()
     supports: tuple[str, ...] = ()
+    needs_off: tuple[str, ...] = ()
+    """Switches of the world against which it says nothing: with each of them on, it is refuted (§17)."""
     by_shape: str = ""
     """For a claim that the shape of the state makes true: why nothing can break it."""
 

@@ -54,6 +54,49 @@ REGISTRY: tuple[Refusal, ...] = (
         "Read the row again and decide anew; never repeat the commit with the new version blindly.",
     ),
     Refusal(
+        "illegal-transition",
+        "Both versions are right, but the step cannot change its status so.",
+        "Mend the caller: it decided on something else than what it read.",
+    ),
+    Refusal(
+        "stale-token",
+        "The downstream has recorded a higher fencing token: a newer owner has reached it.",
+        "Stop acting as the owner. What was sent before is for the new owner to find out.",
+    ),
+    Refusal(
+        "key-conflict",
+        "The idempotency key is known, with another fingerprint: the same key for something else.",
+        "Mend the caller: parameters were derived anew, or a key was used twice. Of one's own effect nothing "
+        "is known.",
+    ),
+    Refusal(
+        "tombstoned",
+        "The key holds a tombstone: its effect has not happened and never will.",
+        "Commit the step as cancelled, with the tombstone as the evidence.",
+    ),
+    Refusal(
+        "in-progress",
+        "The first request with this key is being decided.",
+        "Send the same request again, later.",
+        retryable=True,
+    ),
+    Refusal(
+        "key-expired",
+        "The record of this key was given up after its time. It is not known any more what became of it.",
+        "Hand the step to a person; never take it for `not found`.",
+    ),
+    Refusal(
+        "wrong-revision",
+        "The resource has another revision than the effect expects.",
+        "This request changed nothing; whether an earlier one did must be asked.",
+    ),
+    Refusal(
+        "declined",
+        "The downstream declines the effect for a reason of its own.",
+        "Where keys are kept, so is this answer: commit the step as failed or cancelled. Elsewhere it says "
+        "nothing of an earlier request.",
+    ),
+    Refusal(
         "unknown",
         "No answer: the call may or may not have been decided.",
         "Ask. For a commit: its id in the log means accepted; a newer lease version means it never will be; "

@@ -47,6 +47,15 @@ def send_answer(s: State, c: Element, kept: bool, answer: Member) -> None:
     s.answer[c] = answer
 
 
+def refuse_unless_current(s: State, by: object, lease: object, state: object) -> None:
+    """Gate 2 itself: who commits owns the live lease, and names both versions as they stand."""
+    refuse_unless(lease == s.lease_version, "stale-lease-version")
+    refuse_unless(s.owner == by, "not-the-owner")
+    refuse_unless(not s.finished, "finished")
+    refuse_unless(s.live, "lease-expired")
+    refuse_unless(state == s.state_version, "stale-state-version")
+
+
 @core.operation(NETWORK, home=STORE, answered=send_answer, c=commits, kept=BOOLEAN)
 def decide_commit(s: State, c: Element, kept: bool) -> None:
     """A copy of a commit arrives and the store decides it; with `kept`, another copy is still on its way."""
@@ -56,11 +65,7 @@ def decide_commit(s: State, c: Element, kept: bool) -> None:
     if in_log(s, c):
         return
     sent = s.request[c].value
-    refuse_unless(sent.lease == s.lease_version, "stale-lease-version")
-    refuse_unless(s.owner == sent.by, "not-the-owner")
-    refuse_unless(not s.finished, "finished")
-    refuse_unless(s.live, "lease-expired")
-    refuse_unless(sent.state == s.state_version, "stale-state-version")
+    refuse_unless_current(s, sent.by, sent.lease, sent.state)
 
     s.state_version = s.state_version + 1
     s.log[s.state_version] = c
