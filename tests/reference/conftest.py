@@ -1,13 +1,16 @@
 """A store in a file of its own, and its clock."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fencepost.reference import Store, open_store
+from fencepost.reference import Downstream, Store, open_downstream, open_store
 
-from .support import Clock
+from .support import Clock, ok
+from .worlds import Make, World
 
 
 @pytest.fixture
@@ -25,3 +28,28 @@ def store(path: Path, clock: Clock) -> Iterator[Store]:
     # Without waiting for the disk: none of these tests cuts the power.
     with open_store(path, clock_ms=clock, synchronous="OFF") as opened:
         yield opened
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def downstream(ledger: Path, clock: Clock) -> Iterator[Downstream]:
+    with open_downstream(ledger, clock_ms=clock, synchronous="OFF") as opened:
+        yield opened
+
+
+@pytest.fixture
+def make(tmp_path: Path, clock: Clock) -> Make:
+    numbers = count()
+
+    def make_world(**options: Any) -> World:
+        number = next(numbers)
+        world = World(tmp_path / f"store-{number}.db", tmp_path / f"ledger-{number}.db", clock, options)
+        with world.opened() as (store, _):
+            ok(store.create("order-1"))
+        return world
+
+    return make_world

@@ -2,11 +2,23 @@
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fencepost.reference import Answer, Commit, Ok, Owner, Refused, Row, Store
+from fencepost.reference import (
+    Answer,
+    Commit,
+    EffectRequest,
+    Entry,
+    Intent,
+    Ok,
+    Owner,
+    Refused,
+    Row,
+    StepChange,
+    Store,
+)
 
 ADA = Owner("ada", 0)
 ADA_RESTARTED = Owner("ada", 1)
@@ -85,3 +97,42 @@ def only(statement: str, *codes: str) -> str:
     """The statement with no guards but those of the given codes."""
     lines = statement.splitlines()
     return "\n".join(line for line in lines if "-- refuse: " not in line or line.split()[-1] in codes)
+
+
+# Steps and effects.
+
+FINGERPRINT = "f" * 64
+
+
+def intent(version: int = 1, **changes: Any) -> Intent:
+    """The intent to charge order-1, of some version."""
+    whole: dict[str, Any] = {
+        "intent_version": version,
+        "key": f"order-1:charge:payment-v{version}",
+        "fingerprint": FINGERPRINT,
+        "resource": "payment",
+        "operation": "charge",
+        "parameters": '{"cents":500}',
+    }
+    return Intent(**(whole | changes))
+
+
+def request(**changes: Any) -> EffectRequest:
+    """The request that goes with `intent`, under token 1."""
+    whole: dict[str, Any] = {
+        "instance": "order-1",
+        "resource": "payment",
+        "operation": "charge",
+        "parameters": '{"cents":500}',
+        "fingerprint": FINGERPRINT,
+        "key": "order-1:charge:payment-v1",
+        "token": 1,
+    }
+    return EffectRequest(**(whole | changes))
+
+
+def changed(store: Store, *changes: StepChange, finishes: bool = False, owner: Owner = ADA) -> Answer[Entry]:
+    """Commit changes of steps of order-1 on the row as it stands."""
+    row = ok(store.read("order-1"))
+    commit = commit_on(row, f"{row.lease_version}-{row.state_version}", owner=owner, finishes=finishes)
+    return store.commit(replace(commit, changes=changes))

@@ -7,15 +7,27 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fencepost.reference
-from fencepost.reference import ArgumentError, Store, StoreBusyError, StoreError, open_store
+from fencepost.reference import (
+    ArgumentError,
+    StepChange,
+    StepStatus,
+    Store,
+    StoreBusyError,
+    StoreError,
+    open_store,
+)
 
 from .support import Clock, commit_on, dump, leased, ok
+
+VERSION_1 = Path(__file__).with_name("version_1.sql")
+"""A store as the first version made it, in SQL: one instance, leased, with one commit."""
 
 
 def execute(path: Path, *statements: str) -> None:
@@ -72,7 +84,7 @@ def test_an_empty_database_that_something_else_has_marked_is_refused(
         open_store(path, clock_ms=clock)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(2, "upgrade fencepost"), (0, "migrate the file")])
+@pytest.mark.parametrize(("version", "advice"), [(3, "upgrade fencepost"), (0, "it is damaged")])
 def test_another_schema_version_is_refused_and_left_alone(
     version: int, advice: str, path: Path, clock: Clock
 ) -> None:
@@ -80,9 +92,51 @@ def test_another_schema_version_is_refused_and_left_alone(
         leased(store)
     execute(path, f"pragma user_version = {version}")
     before = dump(path)
-    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1; {advice}"):
+    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1 to 2; {advice}"):
         open_store(path, clock_ms=clock)
     assert dump(path) == before
+
+
+def test_a_file_of_version_1_is_upgraded_and_keeps_what_it_holds(path: Path, clock: Clock) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(VERSION_1.read_text())
+    before = dump(path)
+    with open_store(path, clock_ms=clock) as store:
+        assert pragma(store, "user_version") == 2
+        row = ok(store.read("order-1"))
+        assert (row.lease_version, row.state_version, row.steps) == (1, 1, ())
+        assert [entry.commit_id for entry in store.log("order-1")] == ["0-1"]
+        change = StepChange("charge", StepStatus.RUNNING)
+        ok(store.commit(replace(commit_on(row, "0-2"), changes=(change,))))
+    kept = {name: dump(path)[name] for name in before if name == "event_log"}
+    assert set(before["event_log"]) < set(kept["event_log"])
+    schema = "select type, name, sql from sqlite_schema order by name"
+    with open_store(path.with_name("new.db"), clock_ms=clock) as store:
+        new = store._connection.execute(schema).fetchall()
+    with open_store(path, clock_ms=clock) as store:
+        upgraded = store._connection.execute(schema).fetchall()
+    words = [[(kind, name, sql and sql.split()) for kind, name, sql in each] for each in (new, upgraded)]
+    assert words[0] == words[1]
+
+
+class FailsToUpgrade(sqlite3.Connection):
+    """Breaks at the last statement of an upgrade."""
+
+    def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
+        if "user_version = 2" in statement:
+            raise sqlite3.OperationalError("disk I/O error")
+        return super().execute(statement, *arguments)
+
+
+def test_an_upgrade_that_breaks_leaves_the_file_as_it_was(path: Path, clock: Clock) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(VERSION_1.read_text())
+    before = dump(path)
+    with pytest.raises(StoreError, match="disk I/O error"):
+        open_store(path, clock_ms=clock, connection_class=FailsToUpgrade)
+    assert dump(path) == before
+    with open_store(path, clock_ms=clock) as store:
+        assert ok(store.read("order-1")).state_version == 1
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, clock: Clock) -> None:
@@ -177,7 +231,10 @@ def test_many_may_open_a_new_file_at_once(tmp_path: Path, clock: Clock) -> None:
 
 def test_time_and_chance_come_in_as_arguments_only() -> None:
     package = Path(fencepost.reference.__file__).parent
-    for name in ("values", "codes", "sql", "guards", "store", "opening", "observe"):
+    # All but the program that serves a downstream, which is where a clock comes in, and the adapter's parts.
+    names = {path.stem for path in package.glob("*.py")} - {"downstream_http", "adapter", "rewind"}
+    assert {"store", "sql_steps", "worker", "recovery", "downstream"} <= names
+    for name in sorted(names):
         source = (package / f"{name}.py").read_text()
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Import | ast.ImportFrom):

@@ -119,6 +119,12 @@ def test_the_codes_of_a_statement_are_those_of_its_operation_in_order_of_precede
     assert tuple(guard.code for guard in guards) == codes.PRECEDENCE[operation]
 
 
+@pytest.mark.parametrize("operation", ["change_step", "finish"])
+def test_each_guard_on_steps_refuses_an_illegal_transition(operation: str) -> None:
+    guards = {guard.code for guard in guards_of(getattr(STATEMENTS, operation))}
+    assert guards == set(codes.PRECEDENCE[operation]) == {"illegal-transition"}
+
+
 def test_asking_is_refused_like_reading() -> None:
     assert codes.PRECEDENCE["ask"] == codes.PRECEDENCE["read"]
 
@@ -142,11 +148,12 @@ def test_every_line_that_writes_says_what_it_does() -> None:
         Effect("state_version = state_version + 1", "state_version rises by one"),
         Effect("status = iif(:finishes, 'succeeded', status)", "status succeeded, if finishing"),
     )
+    inserting = ("create", "append", "begin_step", "append_step")
     for field in fields(Statements):
         statement = getattr(STATEMENTS, field.name)
         assignments = [line for line in statement.splitlines() if line.startswith(("   set ", "     , "))]
         effects = effects_of(statement)
-        assert len(effects) == (len(assignments) or field.name in ("create", "append")), field.name
+        assert len(effects) == (len(assignments) or field.name in inserting), field.name
 
 
 def test_a_guard_is_read_from_one_line() -> None:

@@ -49,7 +49,7 @@ def test_the_entry_that_the_cases_vary_is_accepted_as_it_is(back_door: sqlite3.C
 @pytest.mark.parametrize(
     ("assignment", "why"),
     [
-        ("status = 'failed'", "CHECK"),
+        ("status = 'unwinding'", "CHECK"),
         ("status = null", "NOT NULL"),
         ("instance = ''", "CHECK"),
         ("instance = null", "NOT NULL"),

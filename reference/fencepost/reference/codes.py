@@ -14,6 +14,9 @@ from typing import Final
 FINISHED: Final = "finished"
 """The instance is finished: nobody acquires it or commits to it any more (§3, §4)."""
 
+ILLEGAL_TRANSITION: Final = "illegal-transition"
+"""The commit would change a step in a way that §5 or §6 does not have, or end the instance too early."""
+
 INSTANCE_EXISTS: Final = "instance-exists"
 """The trigger names an instance whose row is already there (§4)."""
 
@@ -57,6 +60,9 @@ PRECEDENCE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             STALE_STATE_VERSION,
             STATE_VERSION_EXHAUSTED,
         ),
+        # What a commit changes in steps is looked at after the commit itself; all or nothing is written.
+        "change_step": (ILLEGAL_TRANSITION,),
+        "finish": (ILLEGAL_TRANSITION,),
         "read": (NO_SUCH_INSTANCE,),
         "ask": (NO_SUCH_INSTANCE,),
     }

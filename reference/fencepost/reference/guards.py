@@ -71,14 +71,14 @@ def effects_of(statement: str) -> tuple[Effect, ...]:
     return tuple(Effect(effect["sql"], effect["words"]) for effect in found if effect)
 
 
-def explanation_of(statement: str) -> str:
+def explanation_of(statement: str, template: str = EXPLANATION) -> str:
     """A query for the row as it stands, followed by one column for each guard: 1 where it holds, else 0.
 
     It takes the statement's own parameters and always gives one row; the row's columns are null when there
-    is no such instance.
+    is no such instance. `template` is the store's by default; another names its own columns and tables.
     """
     verdicts = "\n     , ".join(f"({guard.predicate}) is true" for guard in guards_of(statement))
-    return EXPLANATION.format(verdicts=verdicts)
+    return template.format(verdicts=verdicts)
 
 
 def _lines(statement: str) -> list[str]:

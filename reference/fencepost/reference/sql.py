@@ -1,4 +1,4 @@
-"""All SQL of the store, as text: pragmas, schema, and one statement for each action of §3 and §4.
+"""The SQL of the store, as text: schema, and one statement for each action of §3 and §4; see `sql_steps.py`.
 
 How to read a statement, and how programs read it (`guards.py`): each line of a `where` is one guard and ends
 in the code of its refusal; each line of a `set` is one effect and ends in words for it. The guards stand in
@@ -14,26 +14,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fencepost.reference import sql_steps
+
 APPLICATION_ID: Final = 0x46504F53
 """Marks the file as ours ("FPOS"), in the field that SQLite's header has for it."""
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Rises with each change of the tables below; kept in `pragma user_version`."""
 
-WRITE_AHEAD_LOG: Final = "pragma journal_mode = wal"
-"""Readers and the writer do not wait for each other; one fsync makes a commit durable. The file remembers."""
+_INSTANCES: Final = """
+    create table instances (
+        instance text not null primary key check (instance <> ''),
+        owner_worker text check (owner_worker <> ''),
+        owner_incarnation integer check (owner_incarnation >= 0),
+        lease_version integer not null check (lease_version >= 0),
+        expires_at_ms integer check (expires_at_ms >= 0),
+        state_version integer not null check (state_version >= 0),
+        status text not null check (status in ({statuses})),
+        check ((owner_worker is null) = (owner_incarnation is null)),
+        check ((owner_worker is null) = (lease_version = 0)),
+        check (expires_at_ms is null or lease_version > 0)
+    ) strict, without rowid
+    """
 
-PRAGMAS: Final = (
-    # {synchronous}: FULL, so that what was answered ok outlives a power cut.
-    "pragma synchronous = {synchronous}",
-    # On systems whose fsync leaves data in the drive's cache, ask for the stronger call; nothing elsewhere.
-    "pragma fullfsync = on",
-    "pragma foreign_keys = on",
-)
+_VERSIONS_NEVER_FALL: Final = """
+    create trigger versions_never_fall before update on instances
+    when new.lease_version < old.lease_version or new.state_version < old.state_version
+    begin select raise(abort, 'a version never falls'); end
+    """
 
 SCHEMA: Final = (
-    f"pragma application_id = {APPLICATION_ID}",
-    f"pragma user_version = {SCHEMA_VERSION}",
     # The high-water mark of the store's now (§1): one row, for ever.
     """
     create table clock (
@@ -43,25 +53,8 @@ SCHEMA: Final = (
     """,
     "insert into clock (only_row, now_ms) values (1, 0)",
     # The durable rows (§1). A null expiry is minus infinity: released, or never leased.
-    """
-    create table instances (
-        instance text not null primary key check (instance <> ''),
-        owner_worker text check (owner_worker <> ''),
-        owner_incarnation integer check (owner_incarnation >= 0),
-        lease_version integer not null check (lease_version >= 0),
-        expires_at_ms integer check (expires_at_ms >= 0),
-        state_version integer not null check (state_version >= 0),
-        status text not null check (status in ('running', 'succeeded')),
-        check ((owner_worker is null) = (owner_incarnation is null)),
-        check ((owner_worker is null) = (lease_version = 0)),
-        check (expires_at_ms is null or lease_version > 0)
-    ) strict, without rowid
-    """,
-    """
-    create trigger versions_never_fall before update on instances
-    when new.lease_version < old.lease_version or new.state_version < old.state_version
-    begin select raise(abort, 'a version never falls'); end
-    """,
+    _INSTANCES.format(statuses="'running', 'succeeded'"),
+    _VERSIONS_NEVER_FALL,
     # The event log (§4): one entry for each accepted commit; nobody rewrites it.
     """
     create table event_log (
@@ -88,10 +81,19 @@ SCHEMA: Final = (
     """,
 )
 
-BEGIN_WRITING: Final = "begin immediate"
-BEGIN_READING: Final = "begin deferred"
-COMMIT: Final = "commit"
-ROLLBACK: Final = "rollback"
+_OTHER_ENDS: Final = (
+    # An instance may end otherwise than well. A check cannot be changed, so the table is made anew.
+    "pragma defer_foreign_keys = on",
+    "create temp table kept as select * from instances",
+    "drop table instances",
+    _INSTANCES.format(statuses="'running', 'succeeded', 'failed', 'cancelled'"),
+    _VERSIONS_NEVER_FALL,
+    "insert into instances select * from kept",
+    "drop table kept",
+)
+
+UPGRADES: Final = {1: (*_OTHER_ENDS, *sql_steps.SCHEMA)}
+"""By version, what makes the next version of it. `SCHEMA` is version 1; a new file is upgraded at once."""
 
 
 ADVANCE_CLOCK: Final = """
@@ -205,6 +207,13 @@ class Statements:
     read: str = READ
     find_commit: str = FIND_COMMIT
     log: str = LOG
+    begin_step: str = sql_steps.BEGIN_STEP
+    change_step: str = sql_steps.CHANGE_STEP
+    append_step: str = sql_steps.APPEND_STEP
+    finish: str = sql_steps.FINISH
+    read_steps: str = sql_steps.READ_STEPS
+    step_log: str = sql_steps.STEP_LOG
+    unfinished: str = sql_steps.UNFINISHED
 
 
 STATEMENTS: Final = Statements()

@@ -1,26 +1,25 @@
-"""The store: leases, commits and the event log on SQLite (§1 to §4).
+"""The store: leases, commits, steps and the event log on SQLite (§1 to §6).
 
 Each operation is one transaction. One that may write takes the database's write lock first, then moves the
 store's now, then runs one guarded statement of `sql.py`. If that touched no row, the same transaction asks
 which of the statement's own guards refused. Now is persisted even then: what was judged over stays over,
 whatever the clock does next.
 
-Left out: steps, effects, the inbox and cancellation (§5 and after). They are not needed to say who may
-commit.
+Left out: the inbox, retries, approvals and compensation (§4, §9 to §12).
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from threading import RLock
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self
 
-from fencepost.reference import sql
+from fencepost.reference import codes, sql_steps
 from fencepost.reference.guards import explanation_of, guards_of
+from fencepost.reference.handle import BEGIN_READING, BEGIN_WRITING, Arguments, Handle, Record
 from fencepost.reference.sql import STATEMENTS, Statements
 from fencepost.reference.values import (
     MAX_TIME_MS,
@@ -28,19 +27,21 @@ from fencepost.reference.values import (
     ArgumentError,
     Commit,
     Entry,
+    Evidence,
+    Intent,
     Ok,
     Owner,
     Refused,
     Row,
-    StoreBusyError,
+    StepChange,
+    StepEntry,
+    StepRow,
+    StepStatus,
     StoreError,
     checked_owner,
     text,
     whole,
 )
-
-Arguments: TypeAlias = Mapping[str, str | int]
-Record: TypeAlias = tuple[Any, ...]
 
 ROW_COLUMNS: Final = 7
 """How many columns of `instances` stand first in every record that tells of a row."""
@@ -61,6 +62,7 @@ class Store:
         clock_ms: Callable[[], int],
         statements: Statements = STATEMENTS,
     ) -> None:
+        self._handle: Final = Handle(connection, what="store", opener="open_store")
         self._connection: Final = connection
         self._clock_ms: Final = clock_ms
         self._statements: Final = statements
@@ -75,8 +77,6 @@ class Store:
                 statements.read,
             )
         }
-        self._lock: Final = RLock()
-        self._process: Final = os.getpid()
 
     # The lease: gate 1.
 
@@ -85,9 +85,13 @@ class Store:
         return self._change(self._statements.create, {"instance": text("create", "instance", instance)})
 
     def acquire(self, instance: str, owner: Owner, *, lease_ms: int) -> Answer[Row]:
-        """Take the lease for `lease_ms` milliseconds, if none is live. Raises the lease version (§3)."""
+        """Take the lease for `lease_ms` milliseconds, if none is live. Raises the lease version (§3).
+
+        The row comes with its steps, all of one moment.
+        """
         arguments = _caller("acquire", instance, owner) | _duration("acquire", lease_ms)
-        return self._change(self._statements.acquire, arguments)
+        with self._writing() as now_ms:
+            return self._with_steps(self._guarded(self._statements.acquire, {**arguments, "now_ms": now_ms}))
 
     def renew(self, instance: str, owner: Owner, lease_version: int, *, lease_ms: int) -> Answer[Row]:
         """Extend a live lease to `lease_ms` milliseconds from now; never shortens or revives it (§3)."""
@@ -111,11 +115,12 @@ class Store:
         """Accept the commit if its owner's lease is live and both versions are those expected (§4).
 
         A commit id that is already in the instance's log is answered with the entry that it made, before all
-        guards, whatever else the commit says.
+        guards, whatever else the commit says. What it changes in steps is written in the same transaction,
+        and one change that §5 or §6 does not have refuses the whole commit.
         """
         if not isinstance(commit, Commit):
             raise ArgumentError(f"commit: expected a Commit, not {commit!r}; pass Commit(...)")
-        arguments: dict[str, str | int] = {
+        arguments: dict[str, str | int | None] = {
             "instance": commit.instance,
             "worker": commit.owner.worker,
             "incarnation": commit.owner.incarnation,
@@ -131,19 +136,42 @@ class Store:
             logged = self._find_commit(commit.instance, commit.commit_id)
             if logged is not None:
                 return Ok(logged)
-            changed = self._guarded(self._statements.commit, arguments)
-            if isinstance(changed, Refused):
-                return changed
-            arguments["state_version"] = changed.value.state_version
-            return Ok(_entry(self._rows(self._statements.append, arguments)[0]))
+            if not (commit.changes or commit.finishes):
+                return self._compare_and_set(arguments)
+            self._connection.execute(sql_steps.SAVEPOINT)
+            accepted = self._compare_and_set(arguments)
+            if isinstance(accepted, Refused) or self._change_steps(commit, accepted.value):
+                return accepted
+            self._connection.execute(sql_steps.ROLLBACK_TO_SAVEPOINT)
+            row = self._with_steps(self._guarded(self._statements.read, arguments))
+            return Refused(codes.ILLEGAL_TRANSITION, row.value if isinstance(row, Ok) else None)
+
+    def _compare_and_set(self, arguments: dict[str, str | int | None]) -> Answer[Entry]:
+        changed = self._guarded(self._statements.commit, arguments)
+        if isinstance(changed, Refused):
+            return changed
+        arguments["state_version"] = changed.value.state_version
+        return Ok(_entry(self._rows(self._statements.append, arguments)[0]))
+
+    def _change_steps(self, commit: Commit, entry: Entry) -> bool:
+        """Write what an accepted commit changes in steps; False as soon as one change is not legal."""
+        for change in commit.changes:
+            arguments = _change(change, commit, entry)
+            self._connection.execute(self._statements.begin_step, arguments)
+            if not self._rows(self._statements.change_step, arguments):
+                return False
+            self._connection.execute(self._statements.append_step, arguments)
+        if not commit.finishes:
+            return True
+        return bool(self._rows(self._statements.finish, {"instance": commit.instance}))
 
     # Reading.
 
     def read(self, instance: str) -> Answer[Row]:
-        """The row as it stands (§1)."""
+        """The row as it stands, with its steps (§1)."""
         arguments = {"instance": text("read", "instance", instance)}
         with self._reading():
-            return self._guarded(self._statements.read, arguments)
+            return self._with_steps(self._guarded(self._statements.read, arguments))
 
     def ask(self, instance: str, commit_id: str) -> Answer[tuple[Entry | None, Row]]:
         """The question after a lost reply (§4): the entry of a commit id, if any, and the row with it.
@@ -154,7 +182,7 @@ class Store:
         text("ask", "commit_id", commit_id)
         arguments = {"instance": text("ask", "instance", instance)}
         with self._reading():
-            row = self._guarded(self._statements.read, arguments)
+            row = self._with_steps(self._guarded(self._statements.read, arguments))
             if isinstance(row, Refused):
                 return row
             return Ok((self._find_commit(instance, commit_id), row.value))
@@ -165,13 +193,29 @@ class Store:
         with self._reading():
             return tuple(_entry(record) for record in self._rows(self._statements.log, arguments))
 
+    def step_log(self, instance: str) -> tuple[StepEntry, ...]:
+        """What each accepted commit changed in steps, in `state_version` order, then by step (§4)."""
+        arguments = {"instance": text("step_log", "instance", instance)}
+        with self._reading():
+            return tuple(_step_entry(record) for record in self._rows(self._statements.step_log, arguments))
+
+    def unfinished(self, *, after: str = "", most: int = 100) -> tuple[str, ...]:
+        """Up to `most` instances that a worker could get further: running, and no step ended otherwise.
+
+        In the order of their names, from the first after `after`; the default begins at the beginning, and a
+        hundred names at a time are few to hold and many to ask for at once.
+        """
+        text("unfinished", "after", after, may_be_empty=True)
+        whole("unfinished", "most", most, lowest=1)
+        arguments: dict[str, str | int] = {"after": after, "most": most}
+        with self._reading():
+            return tuple(instance for (instance,) in self._rows(self._statements.unfinished, arguments))
+
     # The handle itself.
 
     def close(self) -> None:
         """Give up the handle; twice is harmless. Nothing is lost: what was answered is in the file."""
-        with self._lock, _translated():
-            self._forbid_other_process()
-            self._connection.close()
+        self._handle.close()
 
     def __enter__(self) -> Self:
         return self
@@ -186,46 +230,14 @@ class Store:
     @contextmanager
     def _writing(self) -> Iterator[int]:
         """One transaction under the write lock; gives the store's now, in milliseconds."""
-        with self._transaction(sql.BEGIN_WRITING):
+        with self._handle.transaction(BEGIN_WRITING):
             yield self._advance_clock()
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """One transaction that sees a single moment and waits for no writer."""
-        with self._transaction(sql.BEGIN_READING):
+        with self._handle.transaction(BEGIN_READING):
             yield
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
-        with self._lock, _translated():
-            self._forbid_other_process()
-            self._begin(begin)
-            try:
-                yield
-                self._connection.execute(sql.COMMIT)
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    if self._connection.in_transaction:
-                        self._connection.execute(sql.ROLLBACK)
-                raise
-
-    def _begin(self, begin: str) -> None:
-        try:
-            self._connection.execute(begin)
-        except sqlite3.OperationalError as error:
-            if not is_busy(error):
-                raise
-            raise StoreBusyError(
-                "another handle kept the database locked for the whole busy timeout; nothing was changed, "
-                "so try again, or open the store with a longer busy_timeout_ms"
-            ) from error
-
-    def _forbid_other_process(self) -> None:
-        if os.getpid() != self._process:
-            raise StoreError(
-                f"this store was opened in process {self._process} and is used in its fork {os.getpid()}; "
-                "SQLite handles do not survive a fork, so call open_store in each process"
-            )
 
     def _advance_clock(self) -> int:
         """Now: the later of the clock, read under the write lock, and the high-water mark (§1)."""
@@ -251,27 +263,19 @@ class Store:
                 return Refused(code, None if record[0] is None else _row(record))
         raise StoreError(f"a statement touched no row although each guard in its text holds:\n{statement}")
 
+    def _with_steps(self, answer: Answer[Row]) -> Answer[Row]:
+        """The answer, its row with the steps of the same moment."""
+        if isinstance(answer, Refused):
+            return answer
+        records = self._rows(self._statements.read_steps, {"instance": answer.value.instance})
+        return Ok(replace(answer.value, steps=tuple(map(_step, records)))) if records else answer
+
     def _find_commit(self, instance: str, commit_id: str) -> Entry | None:
         found = self._rows(self._statements.find_commit, {"instance": instance, "commit_id": commit_id})
         return _entry(found[0]) if found else None
 
     def _rows(self, statement: str, arguments: Arguments) -> list[Record]:
         return self._connection.execute(statement, arguments).fetchall()
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether the database was locked by another handle."""
-    extended_code = getattr(error, "sqlite_errorcode", 0)  # errors of the driver itself have none
-    return extended_code & 0xFF == sqlite3.SQLITE_BUSY
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turn the database's own errors into `StoreError`, so that callers need not know the driver."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(f"the database failed: {error}") from error
 
 
 def _caller(who: str, instance: str, owner: Owner) -> dict[str, str | int]:
@@ -297,3 +301,68 @@ def _row(record: Record) -> Row:
 def _entry(record: Record) -> Entry:
     instance, state_version, lease_version, worker, incarnation, *rest = record
     return Entry(instance, state_version, lease_version, Owner(worker, incarnation), *rest)
+
+
+def _step(record: Record) -> StepRow:
+    instance, step, status, attempt, version, key, fingerprint, resource, operation, *rest = record
+    parameters, revision, compensation, intent_lease_version, unwinding, receipt, *rest = rest
+    evidence, former_evidence, reason, from_status, state_version = rest
+    intent = None
+    if version is not None:
+        intent = Intent(version, key, fingerprint, resource, operation, parameters, revision, compensation)
+    return StepRow(
+        instance=instance,
+        step=step,
+        status=StepStatus(status),
+        attempt=attempt,
+        intent=intent,
+        intent_lease_version=intent_lease_version,
+        unwinding=unwinding,
+        receipt=receipt,
+        evidence=None if evidence is None else Evidence(evidence),
+        former_evidence=None if former_evidence is None else Evidence(former_evidence),
+        reason=reason,
+        from_status=None if from_status is None else StepStatus(from_status),
+        state_version=state_version,
+    )
+
+
+def _step_entry(record: Record) -> StepEntry:
+    instance, state_version, step, status, attempt, version, key, unwinding, receipt, evidence = record
+    return StepEntry(
+        instance=instance,
+        state_version=state_version,
+        step=step,
+        status=StepStatus(status),
+        attempt=attempt,
+        intent_version=version,
+        key=key,
+        unwinding=unwinding,
+        receipt=receipt,
+        evidence=None if evidence is None else Evidence(evidence),
+    )
+
+
+def _change(change: StepChange, commit: Commit, entry: Entry) -> dict[str, str | int | None]:
+    """The parameters of the statements that change one step."""
+    intent = change.intent
+    return {
+        "instance": commit.instance,
+        "state_version": entry.state_version,
+        "lease": commit.expected_lease_version,
+        "step": change.step,
+        "to": change.status.value,
+        "again": change.another_attempt,
+        "unwinding": change.unwinding,
+        "receipt": change.receipt,
+        "proof": None if change.evidence is None else change.evidence.value,
+        "reason": change.reason,
+        "version": None if intent is None else intent.intent_version,
+        "idempotency_key": None if intent is None else intent.key,
+        "fingerprint": None if intent is None else intent.fingerprint,
+        "resource": None if intent is None else intent.resource,
+        "operation": None if intent is None else intent.operation,
+        "parameters": None if intent is None else intent.parameters,
+        "expected_revision": None if intent is None else intent.expected_revision,
+        "compensation": None if intent is None else intent.compensation,
+    }

@@ -1,4 +1,4 @@
-"""The words of the store: owners, rows, log entries, commits, answers and errors (§1, §2).
+"""The words of the store: owners, rows, steps, log entries, commits, answers and errors (§1, §2, §5, §6).
 
 Times are whole milliseconds on the store's clock and end in `_ms`; versions are whole numbers from 0 to
 `MAX_VERSION`. Everything here is immutable.
@@ -7,6 +7,7 @@ Times are whole milliseconds on the store's clock and end in `_ms`; versions are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, Generic, TypeAlias, TypeVar
 
 MAX_VERSION: Final = 2**63 - 1
@@ -69,12 +70,141 @@ class Owner:
         whole("Owner", "incarnation", self.incarnation)
 
 
+class StepStatus(StrEnum):
+    """Where a step stands (§5). Of the protocol's statuses, those that steps with one effect each need."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    MANUAL_INTERVENTION = "manual_intervention"
+
+
+class Evidence(StrEnum):
+    """How it is known that the effect of an intent did not happen (§6); there is no other way to know."""
+
+    UNSENT = "unsent"
+    """The intent was committed under this very lease, and its owner knows that it did not send it."""
+    TOMBSTONED = "tombstoned"
+    """Its key holds a tombstone, for a reason that was committed first."""
+    RECORDED_REFUSAL = "recorded-refusal"
+    """Its key holds a refusal."""
+    FENCED_AND_NOT_FOUND = "fenced-and-not-found"
+    """The fence stood above every token that it was sent under, and a query after that found nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What an effect is to be, as it is committed before it is sent; nobody derives it again (§6).
+
+    `parameters` is canonical JSON text, `fingerprint` the hash over it: `keys.py` makes both, and the key.
+    `expected_revision` is the resource's revision at a downstream that has such, else None; `compensation`
+    is any text that names what would undo the effect, or None.
+    """
+
+    intent_version: int
+    key: str
+    fingerprint: str
+    resource: str
+    operation: str
+    parameters: str
+    expected_revision: int | None = None
+    compensation: str | None = None
+
+    def __post_init__(self) -> None:
+        whole("Intent", "intent_version", self.intent_version, lowest=1)
+        for name in ("key", "fingerprint", "resource", "operation", "parameters"):
+            text("Intent", name, getattr(self, name))
+        if self.expected_revision is not None:
+            whole("Intent", "expected_revision", self.expected_revision)
+        if self.compensation is not None:
+            text("Intent", "compensation", self.compensation)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One step of an instance as one transaction saw it (§5). A step without a row is pending.
+
+    `intent_lease_version` is the lease version under which the intent was committed. `unwinding` is the
+    reason, committed before a tombstone is written, for giving the effect up. `former_evidence` says how it
+    is known that the intent before this one did not happen. `state_version` is that of the last commit that
+    changed the step.
+    """
+
+    instance: str
+    step: str
+    status: StepStatus
+    attempt: int
+    intent: Intent | None
+    intent_lease_version: int | None
+    unwinding: str | None
+    receipt: str | None
+    evidence: Evidence | None
+    former_evidence: Evidence | None
+    reason: str | None
+    from_status: StepStatus | None
+    state_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepChange:
+    """What one commit changes in one step (§5, §6). Whatever is None stays as it is.
+
+    `status` is where the step goes; naming the status that it has is legal only together with a receipt,
+    another attempt or the reason for unwinding. A new `intent` goes with `running`; one that takes another's
+    place also needs `evidence` that the former did not happen, and is another attempt.
+    """
+
+    step: str
+    status: StepStatus
+    intent: Intent | None = None
+    another_attempt: bool = False
+    unwinding: str | None = None
+    receipt: str | None = None
+    evidence: Evidence | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        text("StepChange", "step", self.step)
+        _one_of("StepChange", "status", self.status, StepStatus)
+        if self.intent is not None and not isinstance(self.intent, Intent):
+            raise ArgumentError(f"StepChange: intent must be an Intent, not {self.intent!r}")
+        if not isinstance(self.another_attempt, bool):
+            raise ArgumentError(f"StepChange: another_attempt must be a bool, not {self.another_attempt!r}")
+        for name in ("unwinding", "receipt", "reason"):
+            if getattr(self, name) is not None:
+                text("StepChange", name, getattr(self, name))
+        if self.evidence is not None:
+            _one_of("StepChange", "evidence", self.evidence, Evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class StepEntry:
+    """What one accepted commit left of one step that it changed: the step log, beside the event log (§4).
+
+    `evidence` is what the commit itself gave, be it for the intent named here or for the one before it.
+    """
+
+    instance: str
+    state_version: int
+    step: str
+    status: StepStatus
+    attempt: int
+    intent_version: int | None
+    key: str | None
+    unwinding: str | None
+    receipt: str | None
+    evidence: Evidence | None
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """The durable row of one instance, as one transaction saw it (§1).
 
     `expires_at_ms` is None, meaning minus infinity, when the lease was released or never given: it is not
-    live at any time. `owner` is None only before the first lease; after it, the last owner stays.
+    live at any time. `owner` is None only before the first lease; after it, the last owner stays. `steps`
+    are filled in, in the order of their names, by `acquire`, `read` and `ask`; elsewhere they are empty.
     """
 
     instance: str
@@ -83,6 +213,7 @@ class Row:
     expires_at_ms: int | None
     state_version: int
     status: str
+    steps: tuple[StepRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +240,8 @@ class Commit:
 
     `commit_id` (incarnation and counter) is the same in every attempt at one commit, and never used for
     another. `event` names what happened, `payload` is any text; the store reads neither. `finishes` ends the
-    instance.
+    instance, whose steps must all have ended: as succeeded, or else as failed or cancelled when one of them
+    is, with nothing left to compensate. `changes` names each step at most once.
     """
 
     instance: str
@@ -120,6 +252,7 @@ class Commit:
     event: str
     payload: str = ""
     finishes: bool = False
+    changes: tuple[StepChange, ...] = ()
 
     def __post_init__(self) -> None:
         text("Commit", "instance", self.instance)
@@ -131,6 +264,12 @@ class Commit:
         text("Commit", "payload", self.payload, may_be_empty=True)
         if not isinstance(self.finishes, bool):
             raise ArgumentError(f"Commit: finishes must be True or False, not {self.finishes!r}")
+        if self.changes == ():
+            return
+        if not isinstance(self.changes, tuple) or not all(isinstance(c, StepChange) for c in self.changes):
+            raise ArgumentError(f"Commit: changes must be a tuple of StepChange, not {self.changes!r}")
+        if len({change.step for change in self.changes}) < len(self.changes):
+            raise ArgumentError("Commit: changes name one step twice; make two commits of them")
 
 
 def checked_owner(who: str, value: object) -> Owner:
@@ -140,7 +279,13 @@ def checked_owner(who: str, value: object) -> Owner:
     return value
 
 
+def _one_of(who: str, what: str, value: object, kinds: type[StrEnum]) -> None:
+    if not isinstance(value, kinds):
+        raise ArgumentError(f"{who}: {what} must be one of {kinds.__name__}, not {value!r}")
+
+
 Value = TypeVar("Value")
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +296,15 @@ class Ok(Generic[Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The call definitely changed nothing (§2): why, and the row that stood, None if there is none."""
+class Refused(Generic[Seen]):
+    """The call definitely changed nothing (§2): why, and what was seen to stand, None if there is nothing.
+
+    What a store shows is the row.
+    """
 
     code: str
-    observed: Row | None
+    observed: Seen | None
 
 
-Answer: TypeAlias = Ok[Value] | Refused
-"""What every operation gives back: `Ok` with a value, or `Refused` with a code."""
+Answer: TypeAlias = Ok[Value] | Refused[Row]
+"""What every operation of the store gives back: `Ok` with a value, or `Refused` with a code."""

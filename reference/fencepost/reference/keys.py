@@ -1,0 +1,102 @@
+"""Idempotency keys and fingerprints (§6): derived once, before the intent is committed, and never again.
+
+A key says which intent is meant, and is the same for every worker and every retry. A fingerprint says what
+the intent is, so that a key that is used for something else is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import unicodedata
+from typing import Any, Final
+from urllib.parse import quote
+
+from fencepost.reference.values import ArgumentError, text, whole
+
+DEEPEST: Final = 64
+"""How deep parameters may be nested: more than any request needs, and far from Python's own limit."""
+
+
+def step_key(instance: str, step: str, resource: str, intent_version: int) -> str:
+    """The key of a step's effect, as in `order-42:charge:payment-v1` (§6). Different parts, different keys.
+
+    The key is ASCII without blanks: what else is in a part, `:` and `%` included, is percent-encoded.
+    Raises `ArgumentError` for a part that is empty or no text, and for a version below 1.
+    """
+    whole("step_key", "intent_version", intent_version, lowest=1)
+    parts = {"instance": instance, "step": step, "resource": resource}
+    encoded = [quote(text("step_key", name, part), safe="") for name, part in parts.items()]
+    # What is behind the last "-v" is the version, since that has digits only.
+    return f"{':'.join(encoded)}-v{intent_version}"
+
+
+def fingerprint(operation: str, resource: str, schema_version: int, parameters: object) -> str:
+    """SHA-256, in hexadecimal, over what an effect is to do (§6).
+
+    The order of members, the form of numbers (1, 1.0) and the normal form of Unicode do not matter; values
+    do, and true is not 1. Raises `ArgumentError` like `canonical_json`.
+    """
+    text("fingerprint", "operation", operation)
+    text("fingerprint", "resource", resource)
+    whole("fingerprint", "schema_version", schema_version)
+    whole_text = canonical_json([operation, resource, schema_version, parameters])
+    return hashlib.sha256(whole_text.encode()).hexdigest()
+
+
+def canonical_json(value: object) -> str:
+    """The one text for all JSON values that mean the same: sorted members, shortest numbers, NFC, no blanks.
+
+    Raises `ArgumentError`, which says where, for what has no such text: NaN and infinities, keys that are not
+    text or become the same once normalised, text that is not valid Unicode, other types, and nesting beyond
+    `DEEPEST` levels.
+    """
+    normal = _normal(value, "$", depth=0)
+    return json.dumps(normal, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def _normal(value: object, where: str, *, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise ArgumentError(f"canonical_json: {where} is nested deeper than {DEEPEST} levels; flatten it")
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return int(value)  # of a subclass, such as an enum, the number
+        case float():
+            return _number(value, where)
+        case str():
+            return _string(value, where)
+        case list() | tuple():
+            return [_normal(each, f"{where}[{i}]", depth=depth + 1) for i, each in enumerate(value)]
+        case dict():
+            return _members(value, where, depth=depth)
+    raise ArgumentError(
+        f"canonical_json: {where} is {value!r}, which JSON does not have; "
+        "use None, bool, int, float, str, list, tuple or dict"
+    )
+
+
+def _number(value: float, where: str) -> int | float:
+    if not math.isfinite(value):
+        raise ArgumentError(f"canonical_json: {where} is {value}, which JSON does not have; use null or text")
+    return int(value) if value.is_integer() else float(value)
+
+
+def _string(value: str, where: str) -> str:
+    return unicodedata.normalize("NFC", text("canonical_json", where, value, may_be_empty=True))
+
+
+def _members(value: dict[Any, Any], where: str, *, depth: int) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for key, member in value.items():
+        if not isinstance(key, str):
+            raise ArgumentError(f"canonical_json: {where} has the key {key!r}; make it a str")
+        name = _string(key, f"a key of {where}")
+        if name in members:
+            raise ArgumentError(
+                f"canonical_json: two keys of {where} are {name!r} once normalised; keep one of them"
+            )
+        members[name] = _normal(member, f"{where}.{name}", depth=depth + 1)
+    return members

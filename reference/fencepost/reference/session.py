@@ -1,0 +1,259 @@
+"""One lease on one instance, as its owner has it: what it believes, commits, and may still send (§3, §4).
+
+What the worker and its recovery have in common. A call to the store whose answer is lost is followed up here,
+so that above it each commit was accepted, or the run has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NoReturn
+
+from fencepost.reference import codes
+from fencepost.reference.downstream_values import TakesEffects
+from fencepost.reference.store import Store
+from fencepost.reference.values import (
+    ArgumentError,
+    Commit,
+    Ok,
+    Owner,
+    Refused,
+    Row,
+    StepChange,
+    StepRow,
+    StoreBusyError,
+    StoreError,
+    whole,
+)
+
+TRIES: Final = 3
+"""How often a call to the store is tried whose answer is unknown: enough for a lost reply or two."""
+
+
+class Ended(StrEnum):
+    """How a run of one instance came to its end."""
+
+    FINISHED = "finished"
+    """Every step has succeeded, and the instance."""
+    STOPPED = "stopped"
+    """A step failed, was cancelled or waits for a person; the run's step says which."""
+    UNDECIDED = "undecided"
+    """An answer is unknown, or in progress: run the instance again later."""
+    LOST = "lost"
+    """The lease is over or somebody else's; whoever has it goes on."""
+    REFUSED = "refused"
+    """The store refused a commit though the lease was in order: the instance is not one of these steps."""
+    NOT_ACQUIRED = "not-acquired"
+    """The lease was not to be had; the run's code says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of one run: how it ended, at which step, and the code or the words that say why."""
+
+    ended: Ended
+    instance: str
+    step: str | None = None
+    why: str = ""
+
+
+class RunEndsError(Exception):
+    """Carries a `Run` out of its depths; never leaves `run_once` or `unwind`."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.run: Final = run
+
+
+def nothing(_: str) -> None:
+    """The default for `at`: nobody looks on."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One lease on one instance, and what its owner believes of it.
+
+    `deadline_ms` is where the lease ends on the worker's own monotonic clock, counted from before it was
+    asked for (§3). `commits` numbers the commits under this lease version, which only this owner ever has,
+    so that no commit id is used twice. `at` is told of each point between two steps of an effect.
+    """
+
+    store: Store
+    downstream: TakesEffects
+    owner: Owner
+    row: Row
+    lease_ms: int
+    deadline_ms: int
+    monotonic_ms: Callable[[], int]
+    at: Callable[[str], None] = nothing
+    commits: int = 0
+    steps: dict[str, StepRow] = field(default_factory=dict)
+
+    @property
+    def token(self) -> int:
+        """What is sent with each effect: the lease version (§6)."""
+        return self.row.lease_version
+
+    def end(self, ended: Ended, why: str, step: str | None = None) -> NoReturn:
+        """End the run here."""
+        raise RunEndsError(Run(ended, self.row.instance, step, why))
+
+    def commit(self, event: str, *changes: StepChange, finishes: bool = False) -> None:
+        """One commit, until it is known what became of it (§4). Ends the run unless it was accepted."""
+        self.commits += 1
+        commit = Commit(
+            instance=self.row.instance,
+            owner=self.owner,
+            commit_id=f"{self.owner.incarnation}-{self.token}-{self.commits}",
+            expected_state_version=self.row.state_version,
+            expected_lease_version=self.token,
+            event=event,
+            finishes=finishes,
+            changes=changes,
+        )
+        for _ in range(TRIES):
+            try:
+                answer = self.store.commit(commit)
+            except ArgumentError:
+                raise
+            except StoreBusyError:
+                continue  # it changed nothing
+            except StoreError:
+                self._ask(commit)
+                continue  # accepted, or undecided: the same commit again gives the entry, or decides
+            if isinstance(answer, Refused):
+                refused = answer.code in (codes.ILLEGAL_TRANSITION, codes.STATE_VERSION_EXHAUSTED)
+                self.end(Ended.REFUSED if refused else Ended.LOST, answer.code)
+            self._accepted()
+            return
+        self.end(Ended.UNDECIDED, f"no answer to commit {commit.commit_id}")
+
+    def _ask(self, commit: Commit) -> None:
+        """After a lost reply: ends the run if the commit is not in the log and never will be (§4)."""
+        try:
+            answer = self.store.ask(commit.instance, commit.commit_id)
+        except ArgumentError:
+            raise
+        except StoreError:
+            return
+        if isinstance(answer, Ok):
+            entry, row = answer.value
+            if entry is None and row.lease_version != commit.expected_lease_version:
+                self.end(Ended.LOST, codes.STALE_LEASE_VERSION)
+
+    def _accepted(self) -> None:
+        """Read what the commit made; another owner's lease by then ends the run."""
+        for _ in range(TRIES):
+            try:
+                answer = self.store.read(self.row.instance)
+            except ArgumentError:
+                raise
+            except StoreError:
+                continue
+            if isinstance(answer, Refused):
+                self.end(Ended.LOST, answer.code)
+            if answer.value.lease_version != self.token:
+                self.end(Ended.LOST, codes.STALE_LEASE_VERSION)
+            self.see(answer.value)
+            return
+        self.end(Ended.UNDECIDED, "the store does not answer")
+
+    def see(self, row: Row) -> None:
+        """Believe in this row from now on."""
+        self.row = row
+        self.steps = {step.step: step for step in row.steps}
+
+    def may_send(self) -> None:
+        """Ends the run if no effect may start any more: the lease is over, or was not renewed (§3)."""
+        before_ms = self.monotonic_ms()
+        if before_ms >= self.deadline_ms:
+            self.end(Ended.LOST, codes.LEASE_EXPIRED)
+        if before_ms < self.deadline_ms - self.lease_ms // 2:
+            return
+        try:
+            answer = self.store.renew(self.row.instance, self.owner, self.token, lease_ms=self.lease_ms)
+        except ArgumentError:
+            raise
+        except StoreError as error:
+            self.end(Ended.UNDECIDED, f"no answer to renew: {error}")
+        if isinstance(answer, Refused):
+            self.end(Ended.LOST, answer.code)
+        self.deadline_ms = max(self.deadline_ms, before_ms + self.lease_ms)
+        if self.monotonic_ms() >= self.deadline_ms:
+            self.end(Ended.LOST, codes.LEASE_EXPIRED)
+
+    def take_anew(self) -> None:
+        """Give the lease up and acquire it again, for a token above those this owner has sent (§6)."""
+        self.release()
+        fresh = begin(
+            self.store,
+            self.downstream,
+            self.owner,
+            self.row.instance,
+            lease_ms=self.lease_ms,
+            monotonic_ms=self.monotonic_ms,
+            at=self.at,
+        )
+        before = self.row.state_version
+        self.deadline_ms = fresh.deadline_ms
+        self.commits = 0
+        self.see(fresh.row)
+        if self.row.state_version != before:
+            self.end(Ended.UNDECIDED, "another owner got further in between")
+
+    def release(self) -> None:
+        """Give the lease up; when that is not heard, it runs out by itself."""
+        try:
+            self.store.release(self.row.instance, self.owner, self.token)
+        except ArgumentError:
+            raise
+        except StoreError:
+            return
+
+
+def begin(
+    store: Store,
+    downstream: TakesEffects,
+    owner: Owner,
+    instance: str,
+    *,
+    lease_ms: int,
+    monotonic_ms: Callable[[], int],
+    at: Callable[[str], None] = nothing,
+) -> Session:
+    """Acquire the lease; raises `RunEndsError` if it is not to be had.
+
+    A lease whose reply was lost is not adopted: it is released, and another one acquired (§3).
+    """
+    whole("begin", "lease_ms", lease_ms, lowest=1)
+    for _ in range(TRIES):
+        deadline_ms = monotonic_ms() + lease_ms
+        try:
+            answer = store.acquire(instance, owner, lease_ms=lease_ms)
+        except ArgumentError:
+            raise
+        except StoreBusyError:
+            continue
+        except StoreError:
+            _give_up_what_was_acquired(store, owner, instance)
+            continue
+        if isinstance(answer, Refused):
+            raise RunEndsError(Run(Ended.NOT_ACQUIRED, instance, why=answer.code))
+        session = Session(store, downstream, owner, answer.value, lease_ms, deadline_ms, monotonic_ms, at)
+        session.see(answer.value)
+        at("acquired")
+        return session
+    raise RunEndsError(Run(Ended.UNDECIDED, instance, why="the store does not answer"))
+
+
+def _give_up_what_was_acquired(store: Store, owner: Owner, instance: str) -> None:
+    try:
+        seen = store.read(instance)
+        if isinstance(seen, Ok) and seen.value.owner == owner:
+            store.release(instance, owner, seen.value.lease_version)
+    except ArgumentError:
+        raise
+    except StoreError:
+        return

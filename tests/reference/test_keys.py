@@ -1,0 +1,192 @@
+"""Keys and fingerprints (§6): what must not matter does not, and what matters does."""
+
+import hashlib
+import json
+import math
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from fencepost.reference import ArgumentError, canonical_json, fingerprint, step_key
+
+FIXED = settings(derandomize=True, deadline=None, database=None)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+PART = TEXT.filter(bool)
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def has_clashing_keys(value: Any) -> bool:
+    match value:
+        case dict():
+            names = {unicodedata.normalize("NFC", name) for name in value}
+            return len(names) < len(value) or any(map(has_clashing_keys, value.values()))
+        case list():
+            return any(map(has_clashing_keys, value))
+    return False
+
+
+def otherwise(value: Any) -> Any:
+    """The same value in another form: members reversed, whole numbers as floats, text decomposed."""
+    match value:
+        case bool() | None:
+            return value
+        case int() if abs(value) < 2**53:
+            return float(value)
+        case float() if value.is_integer():
+            return int(value)
+        case str():
+            return unicodedata.normalize("NFD", value)
+        case list():
+            return tuple(otherwise(each) for each in value)
+        case dict():
+            return {otherwise(name): otherwise(value[name]) for name in reversed(value)}
+    return value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values mean the same, without any canonical text; true is not 1."""
+    match one, other:
+        case (bool() | None, _) | (_, bool() | None):
+            return one is other
+        case (int() | float(), int() | float()):
+            return one == other
+        case (str(), str()):
+            return unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
+        case (list() | tuple(), list() | tuple()):
+            return len(one) == len(other) and all(map(same, one, other))
+        case (dict(), dict()):
+            ours = {unicodedata.normalize("NFC", name): value for name, value in one.items()}
+            theirs = {unicodedata.normalize("NFC", name): value for name, value in other.items()}
+            return ours.keys() == theirs.keys() and all(same(ours[name], theirs[name]) for name in ours)
+    return False
+
+
+@FIXED
+@given(VALUES)
+@example({"ä": 1, "a": [1e22, -0.0, {"b": None}]})
+def test_member_order_number_form_and_normal_form_do_not_matter(value: Any) -> None:
+    assume(not has_clashing_keys(value))
+    assert fingerprint("charge", "payment", 1, value) == fingerprint("charge", "payment", 1, otherwise(value))
+
+
+@FIXED
+@given(VALUES, VALUES)
+@example(1, True)
+@example(0, False)
+@example("1", 1)
+@example({}, [])
+@example(0.1 + 0.2, 0.3)
+@example(2**53, 2**53 + 1)
+@example("ﬁ", "fi")
+def test_texts_are_equal_exactly_if_the_values_mean_the_same(one: Any, other: Any) -> None:
+    assume(not has_clashing_keys(one) and not has_clashing_keys(other))
+    assert (canonical_json(one) == canonical_json(other)) == same(one, other)
+
+
+@FIXED
+@given(VALUES)
+def test_the_canonical_text_is_json_and_canonical_itself(value: Any) -> None:
+    assume(not has_clashing_keys(value))
+    text = canonical_json(value)
+    assert same(json.loads(text), value)
+    assert canonical_json(json.loads(text)) == text
+
+
+def test_operation_resource_and_schema_version_matter() -> None:
+    base = fingerprint("charge", "payment", 1, {})
+    others = {
+        fingerprint("refund", "payment", 1, {}),
+        fingerprint("charge", "card", 1, {}),
+        fingerprint("charge", "payment", 2, {}),
+        fingerprint("charge", "payment", 1, {"cents": 1}),
+        fingerprint("payment", "charge", 1, {}),
+    }
+    assert len(others | {base}) == 6
+
+
+def test_a_fingerprint_never_changes() -> None:
+    """Stored ones are compared with new ones for years."""
+    text = '["charge","payment",1,{"cents":500,"to":"Zo\u00eb"}]'
+    found = fingerprint("charge", "payment", 1, {"to": "Zoe\N{COMBINING DIAERESIS}", "cents": 5e2})
+    assert found == hashlib.sha256(text.encode()).hexdigest()
+    assert found == "5e2eb1f377aa7a335391a47aeb9c96ac311fd483ca0faaf0589dc18dfab1c3d4"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": [1, math.nan]}, r"\$.a\[1\] is nan"),
+        (math.inf, r"\$ is inf"),
+        ({1: "a"}, r"\$ has the key 1; make it a str"),
+        ({"a": {None: 1}}, r"\$.a has the key None"),
+        ({"é": 1, "e\N{COMBINING ACUTE ACCENT}": 2}, r"two keys of \$ are 'é' once normalised"),
+        ({"a": b"bytes"}, r"\$.a is b'bytes', which JSON does not have"),
+        ({"a": {1, 2}}, r"\$.a is {1, 2}, which JSON does not have"),
+        ("\ud800", r"is not valid Unicode"),
+        ({"\ud800": 1}, r"is not valid Unicode"),
+    ],
+)
+def test_what_has_no_canonical_text_is_an_error_that_says_where(value: object, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        canonical_json(value)
+
+
+def test_nesting_without_end_is_an_error() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(ArgumentError, match="nested deeper than 64 levels"):
+        canonical_json(loop)
+
+
+@FIXED
+@given(st.tuples(PART, PART, PART, st.integers(1, 20)), st.tuples(PART, PART, PART, st.integers(1, 20)))
+@example(("a:b", "c", "d", 1), ("a", "b:c", "d", 1))
+@example(("a", "b", "c-v1", 2), ("a", "b", "c", 1))
+@example(("a", "b", "c", 12), ("a", "b", "c-v1", 2))
+@example(("%3A", "b", "c", 1), (":", "b", "c", 1))
+@example(("é", "b", "c", 1), ("e\N{COMBINING ACUTE ACCENT}", "b", "c", 1))
+def test_different_parts_have_different_keys(one: Any, other: Any) -> None:
+    assert (step_key(*one) == step_key(*other)) == (one == other)
+
+
+@FIXED
+@given(PART, PART, PART, st.integers(1, 2**63 - 1))
+def test_a_key_is_plain_text_from_which_its_parts_can_be_read(
+    instance: str, step: str, resource: str, version: int
+) -> None:
+    from urllib.parse import unquote
+
+    key = step_key(instance, step, resource, version)
+    found = re.fullmatch(r"([!-9;-~]+):([!-9;-~]+):([!-9;-~]+)-v(\d+)", key)
+    assert found is not None
+    assert [unquote(part) for part in found.groups()[:3]] == [instance, step, resource]
+    assert int(found[4]) == version
+
+
+def test_a_key_looks_as_the_protocol_has_it() -> None:
+    assert step_key("order-42", "charge", "payment", 1) == "order-42:charge:payment-v1"
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (("", "b", "c", 1), "instance is empty"),
+        (("a", 7, "c", 1), "step must be a str"),
+        (("a", "b", "\ud800", 1), "resource .* is not valid Unicode"),
+        (("a", "b", "c", 0), "intent_version is 0"),
+        (("a", "b", "c", True), "intent_version must be an int"),
+    ],
+)
+def test_a_key_of_parts_that_cannot_be_is_an_error(parts: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        step_key(*parts)
