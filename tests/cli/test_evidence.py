@@ -9,9 +9,19 @@ import pytest
 
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.cli import evidence as module
-from fencepost.cli.evidence import EXPLORED, PARTS, PROVED, SHARES, SQLITE, EvidenceReport, Part, evidence
+from fencepost.cli.evidence import (
+    EXPLORED,
+    PARTS,
+    PROVED,
+    SHARES,
+    SQLITE,
+    SWEEP,
+    EvidenceReport,
+    Part,
+    evidence,
+)
 from fencepost.cli.evidence_table import conclusion, note_lines, table_lines
-from fencepost.properties import CORE
+from fencepost.properties import CORE, EFFECTS
 
 from .support import fencepost, users_file
 
@@ -22,30 +32,53 @@ FIGURES = {
     PROVED: {"bound": "any number of workers", "obligations": 3, "seconds": 0.1},
     EXPLORED: {
         "scope": "small", "bound": "2 workers", "states": 7, "transitions": 9, "depth": 2, "cut": 1,
-        "switches": "none", "seconds": 0.2,
+        "switches": ["none"], "seconds": 0.2,
+    },
+    SWEEP: {
+        "scope": "quick", "bound": "2 workers", "changes": 141, "tried": 20, "enough": 3,
+        "most_states": 1000, "seconds": 0.3,
     },
     SQLITE: {"grade": "lock-step, grade O", "bound": "5 runs", "runs": 5, "seed": 0, "seconds": 0.3},
 }  # fmt: skip
 
 
-def reported(part: str, verdict: Verdict, *, claim: object = S1, **details: object) -> Part:
+def said(part: str, verdict: Verdict, *, claim: object = S1, method: str = "", **details: object) -> Report:
     bound, why = "2 workers", "because"
-    finding = Finding(claim, verdict, part, bound, why, None, 0.0, details)  # type: ignore[arg-type]
+    finding = Finding(
+        claim, verdict, method or part, bound, why, None, 0.0, details  # type: ignore[arg-type]
+    )  # fmt: skip
     figures = {**FIGURES[part], "declared": details.get("declares", ())}
-    return Part(part, report=Report(part, "core", (finding,), figures))
+    return Report(part, "core", (finding,), figures)
+
+
+def reported(part: str, verdict: Verdict, **details: object) -> Part:
+    return Part(part, reports=(said(part, verdict, **details),), done=True)  # type: ignore[arg-type]
+
+
+def at_grades(*verdicts: tuple[str, Verdict]) -> Part:
+    """What is said about S1 by each of some methods."""
+    reports = tuple(said(SQLITE, verdict, method=f"x, grade {grade}") for grade, verdict in verdicts)
+    return Part(SQLITE, reports=reports, done=True)
 
 
 def table(*parts: Part, required: Verdict | None = None) -> EvidenceReport:
     given = {p.name: p for p in parts}
-    return EvidenceReport({name: given.get(name, Part(name)) for name in PARTS}, (S1,), 60.0, 1.0, required)
+    all_parts = {name: given.get(name, Part(name)) for name in PARTS}
+    return EvidenceReport(all_parts, {"core": (S1,)}, 60.0, 1.0, required)
 
 
-GOOD = (reported(PROVED, Verdict.PROVED), reported(EXPLORED, Verdict.BOUNDED), reported(SQLITE, Verdict.HELD))
+GOOD = (
+    reported(PROVED, Verdict.PROVED),
+    reported(EXPLORED, Verdict.BOUNDED),
+    reported(SWEEP, Verdict.CAN_FAIL, broken_by=["a: without `b`"], tried=7),
+    reported(SQLITE, Verdict.HELD, method="lock-step, grade O"),
+)
+WORDS = {"proved": "PROVED", "explored": "BOUNDED", "sweep": "CAN FAIL", "sqlite": "HELD"}
 
 
 def test_all_that_is_required_gives_exit_code_0() -> None:
     assert table(*GOOD).exit_code == 0
-    assert table(*GOOD).verdicts() == {"S1": {PROVED: "PROVED", EXPLORED: "BOUNDED", SQLITE: "HELD"}}
+    assert table(*GOOD).verdicts() == {"S1": WORDS}
 
 
 @pytest.mark.parametrize(
@@ -53,6 +86,8 @@ def test_all_that_is_required_gives_exit_code_0() -> None:
     [
         (reported(EXPLORED, Verdict.REFUTED), 1),
         (reported(EXPLORED, Verdict.UNDETERMINED), 3),
+        (reported(SWEEP, Verdict.UNDETERMINED, broken_by=[], tried=7), 3),
+        (reported(SWEEP, Verdict.UNDETERMINED, broken_by=[], tried=0, untellable=True), 0),
         (reported(SQLITE, Verdict.NOT_EXERCISED), 3),
         (reported(SQLITE, Verdict.REFUTED), 1),
         (reported(SQLITE, Verdict.REFUTED, declares=("S1",)), 0),
@@ -80,32 +115,73 @@ def test_nothing_known_is_no_pass() -> None:
 
 
 def test_each_bound_and_each_reason_is_written_out() -> None:
-    report = table(*GOOD[:2], reported(SQLITE, Verdict.NOT_EXERCISED))
+    report = table(*GOOD[:3], reported(SQLITE, Verdict.NOT_EXERCISED))
     notes = "\n".join(note_lines(report))
 
-    for words in ("any number of workers", "7 states, 9 transitions", "1 transitions cut", "grade O: 5 runs"):
+    for words in (
+        "any number of workers", "7 states, 9 transitions", "1 transitions cut",
+        "20 of 141 single changes", "grade O: 5 runs",
+    ):  # fmt: skip
         assert words in notes
     assert "sqlite: S1 stale_worker_never_overrides: NOT EXERCISED: because" in notes
     assert "PROVED" in table_lines(report)[1]
 
 
 def test_a_part_that_is_not_there_yet_is_neither_good_nor_bad() -> None:
-    assert table_lines(table(GOOD[0]))[1].split()[-2:] == ["…", "…"]
+    assert table_lines(table(GOOD[0]))[1].split()[-3:] == ["…", "…", "…"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "cell", "code"),
+    [
+        ((("O", Verdict.HELD), ("S", Verdict.HELD)), "HELD, grade S", 0),
+        ((("O", Verdict.HELD), ("S", Verdict.UNDETERMINED)), "HELD, grade O", 0),
+        ((("O", Verdict.NOT_EXERCISED), ("S", Verdict.HELD)), "HELD, grade S", 0),
+        ((("O", Verdict.HELD), ("S", Verdict.REFUTED)), "REFUTED", 1),
+        ((("O", Verdict.NOT_EXERCISED), ("S", Verdict.UNDETERMINED)), "UNDETERMINED", 3),
+    ],
+)
+def test_an_implementation_has_the_best_grade_at_which_it_held(
+    verdicts: tuple[tuple[str, Verdict], ...], cell: str, code: int
+) -> None:
+    report = table(*GOOD[:3], at_grades(*verdicts))
+
+    assert table_lines(report)[1].endswith(cell)
+    assert report.exit_code == code
+
+
+def test_a_grade_that_was_not_reached_is_said_below_the_table() -> None:
+    notes = "\n".join(note_lines(table(at_grades(("O", Verdict.HELD), ("S", Verdict.UNDETERMINED)))))
+
+    assert "sqlite: S1 stale_worker_never_overrides: x, grade S: UNDETERMINED: because" in notes
+
+
+def test_an_id_of_several_protocols_has_a_row_and_a_name_for_each() -> None:
+    ids = {"core": CORE.ids(), "effects": EFFECTS.ids()}
+    both = {name: tuple(found["S25"]) for name, found in ids.items()}
+    report = EvidenceReport({n: Part(n) for n in PARTS}, both, 60.0, 1.0)
+
+    assert [(r.model, report.name_of(r)) for r in report.rows] == [
+        ("core", "core:S25"), ("effects", "effects:S25"),
+    ]  # fmt: skip
+    assert [line for line in table_lines(report) if line in ("core", "effects")] == ["core", "effects"]
 
 
 def test_the_shares_leave_room_within_the_budget() -> None:
-    assert sum(SHARES.values()) <= 60
+    lanes = 2
+    assert sum(SHARES.values()) <= 60 * lanes
 
 
 def test_evidence_of_the_core_is_complete() -> None:
     seen: list[EvidenceReport] = []
-    report = evidence(scope="quick", budget_s=300, on_update=seen.append)
+    report = evidence(model="core", scope="quick", budget_s=120, on_update=seen.append)
 
     assert report.exit_code == 0, "\n".join(note_lines(report))
     rows = {row.id: row for row in report.rows}
     assert set(CORE.ids()) <= set(rows)
     assert rows["S3"].verdict(PROVED) is Verdict.PROVED
     assert rows["S3"].verdict(EXPLORED) is Verdict.BOUNDED
+    assert rows["S3"].verdict(SWEEP) is Verdict.CAN_FAIL
     assert rows["S3"].verdict(SQLITE) is Verdict.HELD
     assert rows["L3"].verdict(SQLITE) is None
     first = next(r for r in seen if any(p.ended for p in r.parts.values()))
@@ -154,7 +230,7 @@ def test_a_changed_protocol_has_no_evidence_beside_sqlite() -> None:
     done = fencepost("evidence", "--with", users_file("changed_guard"))
 
     assert done.code == 2
-    assert "changes the protocol, and evidence is about the core" in done.err
+    assert "changes the protocol, and evidence is about the built-in ones" in done.err
 
 
 def test_wrong_names_are_reported_before_anything_runs() -> None:
@@ -166,15 +242,15 @@ def test_the_command_prints_the_table_and_json(monkeypatch: pytest.MonkeyPatch) 
     text, data = fencepost("evidence"), fencepost("evidence", "--json")
 
     assert (text.code, data.code) == (0, 0)
-    assert "S1  stale_worker_never_overrides  PROVED, all sizes" in text.out
+    assert "S1  stale_worker_never_overrides  PROVED, all sizes  BOUNDED, small  by 1 of 7" in text.out
     assert json.loads(data.out)["verdicts"]["S1"][SQLITE] == "HELD"
 
 
 @pytest.mark.parametrize(
     ("pins", "code", "says"),
     [
-        ('{"S1": {"proved": "PROVED", "explored": "BOUNDED", "sqlite": "HELD"}}', 0, "as pins.json says"),
-        ('{"S1": {"proved": "PROVED", "explored": "REFUTED", "sqlite": "HELD"}}', 1, "pinned as REFUTED"),
+        (json.dumps({"S1": WORDS}), 0, "as pins.json says"),
+        (json.dumps({"S1": {**WORDS, "explored": "REFUTED"}}), 1, "pinned as REFUTED"),
         ('{"S2": "PROVED"}', 1, "S1, proved: PROVED, not pinned"),
     ],
 )

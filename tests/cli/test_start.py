@@ -85,15 +85,15 @@ def test_every_command_prints_json(name: str) -> None:
 
 
 OFFERED = {
-    "check": "--with --variant --scope --on --off --budget --memory --stop --require --expect",
-    "prove": "--with --variant --scope --on --off --seed --budget --require --expect",
-    "simulate": "--with --variant --scope --on --off --runs --steps --seed --budget --expect",
-    "sweep": "--with --variant --scope --on --off --kinds --pairs --budget --memory --jobs",
-    "verify": "--with --examples --steps --seed --budget --expect",
-    "evidence": "--with --scope --on --off --seed --budget --memory --jobs --require --expect",
-    "replay": "--with --variant --adapter --as",
-    "list": "--with --variant",
-    "explain": "--with --variant",
+    "check": "--with --variant --model --scope --on --off --budget --memory --stop --require --expect",
+    "prove": "--with --variant --model --scope --on --off --seed --budget --require --expect",
+    "simulate": "--with --variant --model --scope --on --off --runs --steps --seed --budget --expect",
+    "sweep": "--with --variant --model --scope --on --off --kinds --pairs --budget --memory --jobs",
+    "verify": "--with --examples --steps --statements --seed --budget --expect",
+    "evidence": "--with --model --scope --on --off --seed --budget --memory --jobs --require --expect",
+    "replay": "--with --variant --model --adapter --as",
+    "list": "--with --variant --model",
+    "explain": "--with --variant --model",
 }
 
 
@@ -113,7 +113,14 @@ def test_a_command_has_the_options_that_it_honours_and_no_other(name: str) -> No
         (("nonsense",), "there are check, prove"),
         (("check", "--bugdet", "3"), "--budget"),
         (("check", "--budget", "soon"), "write 30, 30s, 2m or 1h"),
-        (("check", "S28"), "did you mean 'S2' or "),
+        (("check", "S28"), "did you mean 'S8' or 'S2"),
+        (("check", "S8-revison"), "did you mean 'S8-revision'"),
+        (("check", "--model", "efects"), "did you mean 'effects'?"),
+        (("check", "--scope", "quik"), "no scope 'quik' in core and effects: did you mean 'quick'?"),
+        (("check", "S8", "--scope", "usual"), "effects has no scope 'usual'"),
+        (("check", "S1", "S8", "--scope", "usual"), "S8 is a claim of effects, which does not have 'usual'"),
+        (("check", "--on", "record_expird"), "did you mean 'record_expired'?"),
+        (("check", "--model", "core", "--variant", "fence-not-compared"), "no variant 'fence-not-compared'"),
         (("check", "--variant", "late-comit-by-id"), "did you mean 'late-commit-by-id'?"),
         (("check", "--with", "missing.py"), "missing.py: no such file"),
         (("explain", "lease-expird"), "did you mean 'lease-expired'?"),
@@ -153,7 +160,7 @@ def test_a_package_that_would_hide_fencepost_is_pointed_out() -> None:
 
 
 def test_an_unexpected_error_is_one_message_and_exit_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fencepost.checker.subject.core_subject", None)
+    monkeypatch.setattr("fencepost.checker.subject.load_all", None)
     done = fencepost("list")
 
     assert (done.code, done.out) == (4, "")
@@ -190,7 +197,7 @@ def test_an_interruption_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fencepost.checker.subject.core_subject", interrupted)
+    monkeypatch.setattr("fencepost.checker.subject.load_all", interrupted)
     done = fencepost("list")
 
     assert done.code == 130

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from .support import fencepost, users_file
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 FEW = ("--examples", "10")
 
@@ -53,3 +56,22 @@ def test_the_result_is_plain_data_too() -> None:
 
     assert data["verdicts"] == {"S1": "HELD"}
     assert data["figures"]["runs"] >= 10
+
+
+def test_statement_by_statement_a_race_is_found_and_replayed() -> None:
+    make = f"{PAGE / 'broken_dict_store.py'}:Unlocked"
+    done = fencepost("verify", make, "lease_version_only_grows", "--statements")
+
+    assert (done.code, done.err) == (1, "")
+    assert "statements, grade S" in done.out
+    assert "between w1's statement 1 (['job']), which read 0" in done.out
+    token = done.out.split("again        fencepost replay ")[1].split()[0]
+    again = fencepost("replay", token)
+    assert (again.code, again.err) == (1, "")
+    assert "lease_version_only_grows still breaks" in again.out
+    mended = fencepost("replay", token, "--adapter", f"{PAGE / 'dict_store.py'}:make")
+    assert (mended.code, mended.err) == (3, "")
+    assert "changed: the schedule was run with unlocked job store" in mended.out
+    assert "SCHEDULE = " in fencepost("replay", token, "--as", "pytest").out
+    data = json.loads(fencepost("replay", token, "--json").out)
+    assert (data["still_breaks"], data["exit_code"]) == (True, 1)

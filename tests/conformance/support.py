@@ -20,7 +20,8 @@ from fencepost.conformance import (
     verify,
 )
 from fencepost.reference import STATEMENTS, Statements
-from fencepost.reference.adapter import BROKEN, LYING, SqliteAdapter, make_sqlite
+from fencepost.reference.adapter import SqliteAdapter, make_sqlite
+from fencepost.reference.broken_stores import BROKEN, LYING
 
 EXAMPLES = 25
 """Random runs where something is held. What is broken is found on the way to the goals, without any."""

@@ -5,7 +5,7 @@ import pytest
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Verdict
 from fencepost.conformance import LOCK_STEP
 from fencepost.model.core.variants import VARIANTS
-from fencepost.reference.adapter import BROKEN
+from fencepost.reference.broken_stores import BROKEN
 
 from .support import refuted, verified
 

@@ -7,7 +7,8 @@ import pytest
 from fencepost.checker.subject import UsageError
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED, Verdict
 from fencepost.conformance import verify
-from fencepost.reference.adapter import BROKEN, make_sqlite
+from fencepost.reference.adapter import make_sqlite
+from fencepost.reference.broken_stores import BROKEN
 
 from .support import refuted, verified
 

@@ -12,7 +12,8 @@ from fencepost.conformance.runs import LOCK_STEP, SavedRun, saved_run, shortened
 from fencepost.conformance.session import Move, Plan, Session, Step
 from fencepost.conformance.verify import goals_of, prepare
 from fencepost.model.run import Runner, Transition
-from fencepost.reference.adapter import BROKEN, make_sqlite
+from fencepost.reference.adapter import make_sqlite
+from fencepost.reference.broken_stores import BROKEN
 
 
 def nowhere() -> tuple[Goal, ...]:

@@ -6,7 +6,8 @@ import pytest
 
 from fencepost.conformance import lockstep_case
 from fencepost.conformance.lockstep import BrokenRun
-from fencepost.reference.adapter import BROKEN, make_sqlite
+from fencepost.reference.adapter import make_sqlite
+from fencepost.reference.broken_stores import BROKEN
 
 
 class TestSqlite(lockstep_case(make_sqlite(), examples=10)):  # type: ignore[misc]

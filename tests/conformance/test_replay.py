@@ -10,7 +10,8 @@ from fencepost.checker.traces import ReplayError
 from fencepost.checker.verdicts import EXIT_UNDETERMINED, Verdict
 from fencepost.conformance import Answer, Refused, read_run, replay_run, verify
 from fencepost.conformance.runs import run_from_json
-from fencepost.reference.adapter import BROKEN, make_sqlite
+from fencepost.reference.adapter import make_sqlite
+from fencepost.reference.broken_stores import BROKEN
 
 from .support import OddAdapter, verified
 

@@ -25,7 +25,7 @@ PATTERNS = (
     (r"\b\d+\.\d+ ?s\b", "N s"),
     (r"\b[\d,]+ MB at most", "N MB at most"),
     # Names made of the content of a run, which a change of the model changes.
-    (r"(?<=replay )[0-9a-z]{6}\b", "TOKEN"),
+    (r"(?<=replay )[0-9a-z]{6,8}\b", "TOKEN"),
     (r"(?<=along_run_)[0-9a-z]{6}\b", "TOKEN"),
     # Places in our own sources. Those in the examples are compared.
     (r"(fencepost/[\w/]+\.py):\d+", r"\1:LINE"),
@@ -36,6 +36,9 @@ PATTERNS = (
     (r"\b[\d,]+ steps(?=[;,] (seed|2 workers))", "N steps"),
     (r"\b[\d,]+ kinds of steps", "N kinds of steps"),
     (r"× \d+", "× N"),
+    # How many changes of the model there was time for.
+    (r"\bby \d+ of \d+\b", "by N of M"),
+    (r"\b\d+ of \d+ single changes", "N of M single changes"),
 )
 """What is not compared: a pattern, and what stands for it."""
 
@@ -110,7 +113,7 @@ class Console:
 
     def learn_tokens(self, documented: str, printed: str) -> None:
         """Which run the page means by a name: names follow from content, so they change with the model."""
-        pattern = r"(?<=replay )[0-9a-z]{6}\b"
+        pattern = r"(?<=replay )[0-9a-z]{6,8}\b"
         for old, new in zip(re.findall(pattern, documented), re.findall(pattern, printed), strict=False):
             self.tokens[old] = new
 

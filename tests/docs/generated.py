@@ -6,12 +6,13 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from fencepost.checker.subject import BUILT_IN, BuiltIn
 from fencepost.model import ModelError, outside
-from fencepost.model.core.variants import VARIANTS
 from fencepost.model.lint import check_function
-from fencepost.properties import CORE, REGISTRY, Claim, Kind
+from fencepost.properties import REGISTRY, Claim, Kind
 from fencepost.properties.refusals import as_markdown
 
+from ..conformance import caught  # noqa: TID252  # directories of tests are no packages
 from .pages import row
 
 _EDITED_BY = "<!-- made by the tests from the registries: REWRITE_DOCS=1 python -m pytest tests/docs -->"
@@ -28,77 +29,109 @@ def table(heading: Iterable[str], body: Iterable[Iterable[str]]) -> str:
 
 
 def promises_in_short() -> str:
-    """The claims of the README: one row for each id."""
+    """The claims of the README: one row for each id of each protocol."""
     return table(
-        ("id", "what is claimed"),
-        ((i, " ".join(c.sentence for c in claims)) for i, claims in CORE.ids().items()),
+        ("protocol", "id", "what is claimed"),
+        (
+            (b.name, i, " ".join(c.sentence for c in claims))
+            for b in BUILT_IN.values()
+            for i, claims in b.claims.ids().items()
+        ),
     )
 
 
 def claims_page() -> str:
     """``docs/claims.md``."""
-    promises = table(
-        ("id", "claim", "about", "what it says", "its premise is reached by"),
-        (
-            (c.id, f"`{c.name}`", _about(c), c.sentence, ", ".join(f"`{w}`" for w in c.witnesses) or "-")
-            for c in CORE.promises()
-        ),
-    )
-    breaking = table(
-        ("claim", "variants that break it, and the length of the shortest run"),
-        ((f"{c.id} `{c.name}`", ", ".join(_broken_by(c)) or "-") for c in CORE.promises()),
-    )
-    witnesses = table(
-        ("witness", "what is reached", "for"),
-        ((f"`{w.name}`", w.sentence, ", ".join(_witnessed_by(w))) for w in CORE.of_kind(Kind.SOMETIMES)),
-    )
-    supporting = table(
-        ("invariant", "what it says", "for the proofs of"),
-        ((f"`{c.name}`", c.sentence, ", ".join(c.supports)) for c in CORE.of_kind(Kind.SUPPORTING)),
-    )
+    protocols = "\n".join(_protocol(b) for b in BUILT_IN.values())
     return f"""{_EDITED_BY}
 
 # The claims
 
-What fencepost claims of its protocol. Each is one Python function in
-`properties/fencepost/properties/core.py`. `fencepost list claims` prints the same list, and `fencepost
-explain S1` all there is to say about one of them. Several claims can share an id; the verdict of an id is
-the worst of its claims.
+What fencepost claims of its protocols: `core`, a lease and the commits under it, and `effects`, an effect
+outside and its downstream. Each claim is one Python function. `fencepost list claims` prints the same lists,
+and `fencepost explain S1` all there is to say about one of them. Several claims can share an id; the verdict
+of an id is the worst of its claims.
+
+A claim *needs off* the switches of the world against which it promises nothing: with each of them on it is
+refuted, and `fencepost check S8 --on record_expired` shows by which run. That is no fault of the protocol.
+
+A claim that cannot fail says nothing. Each *variant* of a model lacks a line, or has another one, and breaks
+some claims; `fencepost check --variant NAME` shows the run. Claims with no variant here are broken by the
+changes of a [sweep](what-a-verdict-means.md#what-a-sweep-says).
+
+A claim of the form *if this, then that* holds wherever *this* never happens. So a claim names *witnesses*:
+states or steps that must be reached, or its verdict is UNDETERMINED. *Supporting invariants* are what the
+proofs need besides the claims. They are checked and proved like claims, and promise nothing.
+
+{protocols}"""
+
+
+def _protocol(b: BuiltIn) -> str:
+    claims = b.claims
+    off = any(c.needs_off for c in claims.promises())
+    promises = table(
+        ("id", "claim", "about", "what it says", *(["needs off"] * off), "its premise is reached by"),
+        (
+            (
+                c.id, f"`{c.name}`", _about(c), c.sentence, *([_code(c.needs_off)] * off), _code(c.witnesses),
+            )
+            for c in claims.promises()
+        ),
+    )  # fmt: skip
+    breaking = table(
+        ("claim", "variants that break it, and the length of the shortest run"),
+        ((f"{c.id} `{c.name}`", ", ".join(_broken_by(b, c)) or "-") for c in claims.promises()),
+    )
+    witnesses = table(
+        ("witness", "what is reached", "for"),
+        ((f"`{w.name}`", w.sentence, ", ".join(_witnessed_by(b, w))) for w in claims.of_kind(Kind.SOMETIMES)),
+    )
+    supporting = table(
+        ("invariant", "what it says", *(["needs off"] * off), "for the proofs of"),
+        (
+            (f"`{c.name}`", c.sentence, *([_code(c.needs_off)] * off), ", ".join(c.supports))
+            for c in claims.of_kind(Kind.SUPPORTING)
+        ),
+    )
+    return f"""## Claims of {b.name}
 
 {promises}
-## How each is seen to fail
-
-A claim that cannot fail says nothing. Each of these variants of the model lacks a line, or has another
-one, and breaks some claims; `fencepost check --variant NAME` shows the run. Claims with no variant here
-are broken by the changes of a [sweep](what-a-verdict-means.md#what-a-sweep-says).
+### How each of {b.name} is seen to fail
 
 {breaking}
-## Witnesses
-
-A claim of the form *if this, then that* holds wherever *this* never happens. So a claim names states or
-steps that must be reached, or its verdict is UNDETERMINED.
+### Witnesses of {b.name}
 
 {witnesses}
-## Supporting invariants
-
-What the proofs need besides the claims. They are checked and proved like claims, and promise nothing.
+### Supporting invariants of {b.name}
 
 {supporting}"""
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "-"
 
 
 def _about(claim: Claim) -> str:
     return "each step" if claim.over_steps else "each state"
 
 
-def _witnessed_by(witness: Claim) -> Iterable[str]:
-    return dict.fromkeys(c.id for c in CORE.promises() if witness.name in c.witnesses)
+def _witnessed_by(b: BuiltIn, witness: Claim) -> Iterable[str]:
+    return dict.fromkeys(c.id for c in b.claims.promises() if witness.name in c.witnesses)
 
 
-def _broken_by(claim: Claim) -> Iterator[str]:
-    for variant in VARIANTS.values():
+def _broken_by(b: BuiltIn, claim: Claim) -> Iterator[str]:
+    for variant in b.variants.values():
         steps = variant.breaks.get(claim.name)
         if steps is not None:
             yield f"`{variant.name}` ({steps})"
+
+
+# -- stores that are broken on purpose
+
+
+def broken_stores() -> str:
+    """The stores that the checks of implementations refute."""
+    return table(("store", "kind of fault", "what is wrong", "refuted by", "grade"), caught.rows())
 
 
 # -- refusals

@@ -29,6 +29,12 @@ def test_the_readme_has_the_claims_of_the_registry() -> None:
     settle(page, text, with_region(text, "claims", generated.promises_in_short()))
 
 
+def test_the_page_of_implementations_lists_the_stores_that_are_refuted() -> None:
+    page = PROJECT / "docs" / "your-own-implementation.md"
+    text = page.read_text(encoding="utf-8")
+    settle(page, text, with_region(text, "broken-stores", generated.broken_stores()))
+
+
 @pytest.mark.parametrize("name", ["statements", "builtins", "modules"])
 def test_the_page_of_the_language_lists_what_it_forbids(name: str, tmp_path: Path) -> None:
     made = {

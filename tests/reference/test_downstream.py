@@ -132,6 +132,15 @@ def test_a_business_refusal_is_recorded_and_repeated(ledger: Path, clock: Clock)
     assert [effect.key for effect in seen.effects] == ["another"]
 
 
+def test_a_recorded_refusal_records_no_token_be_it_asked_for_by_an_effect_or_a_tombstone(
+    ledger: Path, clock: Clock
+) -> None:
+    with open_downstream(ledger, clock_ms=clock, decline=lambda _: "no stock") as downstream:
+        assert code(downstream.apply(request(token=2))) == "declined"
+        ok(tombstone(downstream, token=4))
+    assert observe_downstream(ledger).fence(**HERE) is None
+
+
 def test_a_wrong_revision_is_recorded_and_repeated_when_it_would_be_right(ledger: Path, clock: Clock) -> None:
     with open_downstream(ledger, clock_ms=clock, revisioned=True) as downstream:
         early = request(key="early", expected_revision=1)

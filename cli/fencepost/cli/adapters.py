@@ -6,15 +6,17 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fencepost.checker.subject import UsageError
-from fencepost.conformance.adapter import Adapter
+from fencepost.checker.subject import DEFAULT, Subject, UsageError
+from fencepost.conformance.adapter import Adapter, Capability
+from fencepost.conformance.suite import ConformanceSuite
 from fencepost.model.protocol import did_you_mean
 
-BUILT_IN = {"sqlite": "fencepost.reference.adapter:make_sqlite"}
+BUILT_IN = {"sqlite": "fencepost.reference.adapter:make_reference"}
 
 _NEEDED = ("name", "capabilities", "fresh_world", "open_worker", "observe", "close_world")
 
@@ -22,8 +24,8 @@ _NEEDED = ("name", "capabilities", "fresh_world", "open_worker", "observe", "clo
 def load_adapter(spec: str) -> Adapter:
     """The adapter that `spec` names; UsageError says what is missing.
 
-    After the colon stands an adapter, or a function without arguments that makes one. Modules are looked up
-    in the current directory as well.
+    After the colon stands an adapter, a function without arguments that makes one, or a `ConformanceSuite`.
+    Modules are looked up in the current directory as well.
     """
     where, colon, attribute = BUILT_IN.get(spec, spec).rpartition(":")
     if not colon or not where or not attribute:
@@ -46,6 +48,12 @@ def load_adapter(spec: str) -> Adapter:
     return made
 
 
+def subjects_for(adapter: Adapter, subjects: Iterable[Subject]) -> list[Subject]:
+    """Those that an implementation can be run beside: the core, and others if it has what they are about."""
+    effects = getattr(Capability, "EFFECTS", None)
+    return [s for s in subjects if s.model == DEFAULT or effects in adapter.capabilities]
+
+
 def _made(spec: str, make: Any) -> Any:
     """What a function or class makes without arguments."""
     if not callable(make):
@@ -56,7 +64,8 @@ def _made(spec: str, make: Any) -> Any:
         raise UsageError(
             f"{spec} cannot be called without arguments ({error}); name a function that can"
         ) from error
-    return make()
+    made = make()
+    return made.make_adapter() if isinstance(made, ConformanceSuite) else made
 
 
 def _module(spec: str, where: str) -> ModuleType:

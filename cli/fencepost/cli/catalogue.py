@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.cli.errors import shown_place
 from fencepost.cli.text import amount
-from fencepost.model.core.variants import VARIANTS
 from fencepost.model.lint import helpers_of
 from fencepost.model.protocol import Action, did_you_mean
 from fencepost.properties import REFUSALS, REGISTRY, Claim, Kind
+
+if TYPE_CHECKING:
+    from fencepost.model.core.variants import Variant
 
 Table = tuple[Sequence[str], list[Sequence[str]]]
 
 
 def claims_table(subject: Subject) -> Table:
     """The promises, then the supporting invariants and the witnesses."""
-    rows = [(c.id, c.name, c.kind.value, c.section, c.sentence) for c in subject.claims.promises()]
+    rows = [(c.id, c.name, c.kind.value, c.section, _said(c)) for c in subject.claims.promises()]
     others = subject.claims.of_kind(Kind.SUPPORTING, Kind.SOMETIMES)
-    rows += [("", c.name, c.kind.value, c.section, c.sentence) for c in others]
+    rows += [("", c.name, c.kind.value, c.section, _said(c)) for c in others]
     return ("id", "name", "kind", "section", "sentence"), list(rows)
+
+
+def _said(claim: Claim) -> str:
+    """The sentence, and the switches against which it promises nothing."""
+    return f"{claim.sentence} Needs off: {', '.join(claim.needs_off)}." if claim.needs_off else claim.sentence
+
+
+def variants_of(subject: Subject) -> Mapping[str, Variant]:
+    """The built-in variants of the protocol that a subject is, or varies."""
+    return {} if subject.built_in is None else subject.built_in.variants
 
 
 def actions_table(subject: Subject) -> Table:
@@ -54,17 +66,24 @@ def scopes_table(subject: Subject) -> Table:
 
 
 def variants_table(subject: Subject) -> Table:
-    """The built-in variants of the core."""
+    """The built-in variants."""
     claims = subject.claims.claims
 
     def breaks(name: str, steps: int) -> str:
         return f"{claims[name].id if name in claims else name} ({steps})"
 
+    variants = variants_of(subject).values()
+    own = any(getattr(v, "scope", "") for v in variants)
     rows = [
-        (v.name, ", ".join(breaks(*b) for b in v.breaks.items()) or "nothing", v.story)
-        for v in VARIANTS.values()
+        (
+            v.name,
+            *([getattr(v, "scope", "")] * own),
+            ", ".join(breaks(*b) for b in v.breaks.items()) or "nothing",
+            v.story,
+        )
+        for v in variants
     ]
-    return ("name", "breaks (steps)", "story"), list(rows)
+    return ("name", *(["scope"] * own), "breaks (steps)", "story"), list(rows)
 
 
 def refusals_table(subject: Subject) -> Table:
@@ -145,27 +164,38 @@ class Explanation:
         }
 
 
-def explain(subject: Subject, name: str) -> list[Explanation]:
+def explain(subjects: Sequence[Subject], name: str) -> list[Explanation]:
     """All that goes by a name: claims by id or name, refusals, variants, actions, scopes, switches."""
-    protocol = subject.protocol
-    found: list[Explanation] = [
-        _claim(subject, c) for c in subject.claims.claims.values() if name in (c.id, c.name)
-    ]
+    found: list[Explanation] = []
     if name in REFUSALS:
-        found.append(_refusal(subject, name))
-    if name in VARIANTS:
-        found.append(_variant(name))
+        found.append(_refusal(subjects, name))
+    for subject in subjects:
+        here = _in_subject(subject, name)
+        if len(subjects) > 1:
+            here = [replace(e, facts=(("protocol", subject.protocol.name), *e.facts)) for e in here]
+        found += here
+    if not found:
+        known = [*REFUSALS]
+        for subject in subjects:
+            known += [*subject.claims.ids(), *subject.claims.claims, *variants_of(subject)]
+            protocol = subject.protocol
+            known += [*protocol.actions, *protocol.scopes, *protocol.switches]
+        remedy = did_you_mean(name, known, "see `fencepost list`").split("; known:")[0]
+        raise UsageError(f"nothing is called {name!r}: {remedy}")
+    return found
+
+
+def _in_subject(subject: Subject, name: str) -> list[Explanation]:
+    protocol = subject.protocol
+    found = [_claim(subject, c) for c in subject.claims.claims.values() if name in (c.id, c.name)]
+    if name in variants_of(subject):
+        found.append(_variant(variants_of(subject)[name]))
     if name in protocol.actions:
         found.append(_action(protocol.actions[name]))
     if name in protocol.scopes:
         found.append(_scope(subject, name))
     if name in protocol.switches:
         found.append(_switch(subject, name))
-    if not found:
-        known = [*subject.claims.ids(), *subject.claims.claims, *REFUSALS, *VARIANTS, *protocol.actions]
-        known += [*protocol.scopes, *protocol.switches]
-        remedy = did_you_mean(name, known, "see `fencepost list`").split("; known:")[0]
-        raise UsageError(f"nothing is called {name!r}: {remedy}")
     return found
 
 
@@ -186,9 +216,12 @@ def _claim(subject: Subject, claim: Claim) -> Explanation:
             facts.append(("supported by", f"{other.name}: {other.sentence}"))
     if claim.supports:
         facts.append(("supports", ", ".join(claim.supports)))
+    for switch in claim.needs_off:
+        meaning = subject.protocol.switches.get(switch, "not declared")
+        facts.append(("needs off", f"{switch}: {meaning}"))
     if claim.by_shape:
         facts.append(("cannot break", claim.by_shape))
-    for variant in VARIANTS.values():
+    for variant in variants_of(subject).values():
         steps = variant.breaks.get(claim.name, variant.breaks.get(claim.id))
         if steps is not None:
             facts.append(("broken by", f"{variant.name}, in {amount(steps, 'step')}: {variant.story}"))
@@ -207,23 +240,30 @@ def _ways(subject: Subject, claim: Claim) -> tuple[str, ...]:
     if claim.kind not in (Kind.ALWAYS, Kind.EACH_STEP):
         return ()
     file = f" --with {subject.file}" if subject.file else ""
-    return (f"fencepost check {claim.id}{file}", f"fencepost prove {claim.id}{file}")
+    ways = [f"fencepost check {claim.id}{file}", f"fencepost prove {claim.id}{file}"]
+    ways += [f"fencepost check {claim.id}{file} --on {switch}" for switch in claim.needs_off[:1]]
+    return tuple(ways)
 
 
-def _refusal(subject: Subject, code: str) -> Explanation:
+def _refusal(subjects: Sequence[Subject], code: str) -> Explanation:
     refusal = REFUSALS[code]
     facts = [
         ("definite", "yes: this call changed nothing" if refusal.definite else "no: it may have happened"),
         ("may succeed later", "yes" if refusal.retryable else "no"),
         ("precedence", f"{[r.code for r in REGISTRY].index(code) + 1} of {len(REGISTRY)}"),
     ]
-    facts += [("answered by", a.name) for a in subject.protocol.actions.values() if code in refusal_codes(a)]
+    for subject in subjects:
+        where = f" of {subject.protocol.name}" if len(subjects) > 1 else ""
+        actions = subject.protocol.actions.values()
+        facts += [("answered by", f"{a.name}{where}") for a in actions if code in refusal_codes(a)]
     return Explanation(f"refusal {code}", (refusal.meaning, refusal.sequel), tuple(facts))
 
 
-def _variant(name: str) -> Explanation:
-    variant = VARIANTS[name]
+def _variant(variant: Variant) -> Explanation:
+    name = variant.name
     facts = [("breaks", f"{claim}, in {amount(steps, 'step')}") for claim, steps in variant.breaks.items()]
+    if scope := getattr(variant, "scope", ""):
+        facts.append(("in scope", scope))
     if variant.faults:
         facts.append(("stands for", ", ".join(variant.faults)))
     return Explanation(

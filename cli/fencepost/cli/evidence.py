@@ -1,4 +1,4 @@
-"""`evidence`: how each claim is known, in one table: proved, explored in a scope, held by SQLite.
+"""`evidence`: how each claim is known, in one table: proved, explored, seen to fail, held by SQLite.
 
 Each part runs in a process of its own and has a share of the budget. What is not known by the end of it is
 UNDETERMINED, and the exit code says so.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.checker.subject import Subject, UsageError, load
+from fencepost.checker.subject import DEFAULT, Subject, UsageError
 from fencepost.checker.verdicts import (
     EXIT_INTERNAL,
     EXIT_OK,
@@ -28,22 +28,30 @@ from fencepost.checker.verdicts import (
     Verdict,
     worst,
 )
-from fencepost.cli.parts import claims_of, report_from_json
+from fencepost.cli.parts import report_from_json
+from fencepost.cli.pins import named
+from fencepost.cli.selection import selected
 from fencepost.model import FencepostError
 from fencepost.properties import Claim
 
-PROVED, EXPLORED, SQLITE = "proved", "explored", "sqlite"
-PARTS = (PROVED, EXPLORED, SQLITE)
-"""The columns, in the order in which their parts are started."""
+PROVED, EXPLORED, SWEEP, SQLITE = "proved", "explored", "sweep", "sqlite"
+PARTS = (PROVED, EXPLORED, SWEEP, SQLITE)
+"""The columns, in order."""
 
-SHARES = {PROVED: 15, EXPLORED: 15, SQLITE: 25}
+STARTED = (PROVED, EXPLORED, SQLITE, SWEEP)
+"""The order in which parts are started: first what says something soon, last what uses all that is left."""
+
+SHARES = {PROVED: 20, EXPLORED: 45, SQLITE: 35, SWEEP: 12}
 """Of the budget, in proportion; what a part leaves over goes to those that come after it."""
 
 WORKING_SHARE = 0.92
 """The rest is for starting processes and for what the last step takes longer."""
 
 GRACE_S = 3.0
-"""A part that is this much over its budget is ended: it is stuck in one step."""
+"""All parts are ended when the whole budget is over by this much."""
+
+OVERRUN = 1.3
+"""A part may take so many times its share, if the whole budget allows it: what is begun is finished."""
 
 
 class EvidenceError(FencepostError):
@@ -56,33 +64,66 @@ class EvidenceError(FencepostError):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One column: not started, running, ended with a report, or failed."""
+    """One column: not started, running, or ended; the reports that it has sent so far, or why it failed."""
 
     name: str
     budget_s: float = 0.0
     running: bool = False
     progress: str = ""
-    report: Report | None = None
+    reports: tuple[Report, ...] = ()
+    done: bool = False
     error: str = ""
 
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to wait for."""
-        return self.report is not None or bool(self.error)
+        return self.done or bool(self.error)
+
+    def findings(self) -> list[Finding]:
+        """The findings of all its reports."""
+        return [f for r in self.reports for f in r.findings]
+
+    def report_of(self, finding: Finding) -> Report:
+        """The report that a finding stands in."""
+        return next(r for r in self.reports if any(f is finding for f in r.findings))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One claim id: its claims and what each part found; a part that says nothing about it is not there."""
+    """One claim id of one protocol: its claims and what each part found; a silent part is not there."""
 
+    model: str
     id: str
     claims: tuple[Claim, ...]
     findings: Mapping[str, tuple[Finding, ...]]
 
     def verdict(self, part: str) -> Verdict | None:
-        """The worst verdict of a part, out of those that it can tell; None when it can tell nothing."""
-        told = [f.verdict for f in self.findings.get(part, ()) if "untellable" not in f.details]
+        """The worst verdict of a part on a claim, out of those that it can tell; None when it can tell none.
+
+        An implementation that is looked at in two ways holds a claim if one of them says so and none refutes.
+        """
+        told = [settled(found) for found in self._by_claim(part)]
         return worst(told) if told else None
+
+    def held_by(self, part: str) -> set[str]:
+        """The methods by which each of the claims is held."""
+        found = [{f.method for f in x if f.verdict is Verdict.HELD} for x in self._by_claim(part)]
+        return set.intersection(*found) if found else set()
+
+    def _by_claim(self, part: str) -> list[list[Finding]]:
+        by_claim: dict[str, list[Finding]] = {}
+        for finding in self.findings.get(part, ()):
+            if "untellable" not in finding.details:
+                by_claim.setdefault(finding.claim.name, []).append(finding)
+        return list(by_claim.values())
+
+
+def settled(findings: Iterable[Finding]) -> Verdict:
+    """The verdict on one claim by a part that has looked at it in one way or two."""
+    verdicts = [f.verdict for f in findings]
+    if Verdict.HELD in verdicts and Verdict.REFUTED not in verdicts:
+        return Verdict.HELD
+    return worst(verdicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +131,8 @@ class EvidenceReport:
     """All that is known so far; complete when every part has ended."""
 
     parts: Mapping[str, Part]
-    claims: tuple[Claim, ...]
+    claims: Mapping[str, tuple[Claim, ...]]
+    """By protocol."""
     budget_s: float
     seconds: float
     required: Verdict | None = None
@@ -98,34 +140,37 @@ class EvidenceReport:
     @property
     def rows(self) -> tuple[Row, ...]:
         """A row per claim id, and one for the comparison of an implementation's steps with the model's."""
-        by_id: dict[str, list[Claim]] = {}
-        for claim in self.claims:
-            by_id.setdefault(claim.id, []).append(claim)
-        for finding in self._findings():
-            if finding.claim.id not in by_id:
-                by_id[finding.claim.id] = [finding.claim]
-        return tuple(
-            Row(i, tuple(claims), {p.name: found for p in self.parts.values() if (found := self._of(p, i))})
-            for i, claims in by_id.items()
-        )
+        rows = []
+        known = {c.name for claims in self.claims.values() for c in claims}
+        for model, claims in self.claims.items():
+            by_id: dict[str, list[Claim]] = {}
+            for claim in claims:
+                by_id.setdefault(claim.id, []).append(claim)
+            rows += [self._row(model, claim_id, found) for claim_id, found in by_id.items()]
+        others = {f.claim.id: f.claim for p in self.parts.values() for f in p.findings()
+                  if f.claim.name not in known}  # fmt: skip
+        return (*rows, *(self._row("", claim_id, [claim]) for claim_id, claim in others.items()))
 
-    def _findings(self) -> list[Finding]:
-        return [f for p in self.parts.values() if p.report is not None for f in p.report.findings]
+    def _row(self, model: str, claim_id: str, claims: list[Claim]) -> Row:
+        names = {c.name for c in claims}
+        found = {p.name: tuple(f for f in p.findings() if f.claim.name in names) for p in self.parts.values()}
+        return Row(model, claim_id, tuple(claims), {k: v for k, v in found.items() if v})
 
-    @staticmethod
-    def _of(part: Part, claim_id: str) -> tuple[Finding, ...]:
-        return () if part.report is None else tuple(f for f in part.report.findings if f.claim.id == claim_id)
+    def name_of(self, row: Row) -> str:
+        """The id of a row; one that several protocols have is ``core:S25``, ``effects:S25``."""
+        ids = [{c.id for c in claims} for claims in self.claims.values()]
+        return named(row.id, row.model, several=sum(row.id in x for x in ids) > 1)
 
     def verdicts(self) -> dict[str, dict[str, str]]:
         """By claim id and part, the word."""
         return {
-            row.id: {p: v.value for p in self.parts if (v := row.verdict(p)) is not None} for row in self.rows
+            self.name_of(row): {p: v.value for p in self.parts if (v := row.verdict(p)) is not None}
+            for row in self.rows
         }
 
     def declared(self, part: str) -> frozenset[str]:
         """The claims that the implementation of a part declares not to hold."""
-        report = self.parts[part].report
-        return frozenset(report.figures.get("declared", ()) if report is not None else ())
+        return frozenset(c for r in self.parts[part].reports for c in r.figures.get("declared", ()))
 
     @property
     def exit_code(self) -> int:
@@ -155,7 +200,7 @@ class EvidenceReport:
             "exit_code": self.exit_code,
             "verdicts": self.verdicts(),
             "parts": {
-                p.name: {"error": p.error, "report": p.report.as_json() if p.report is not None else None}
+                p.name: {"error": p.error, "reports": [r.as_json() for r in p.reports]}
                 for p in self.parts.values()
             },
             "budget_seconds": self.budget_s,
@@ -169,6 +214,7 @@ Update = Callable[[EvidenceReport], None]
 def evidence(
     *,
     file: str = "",
+    model: str = "",
     scope: str = "",
     on: Iterable[str] = (),
     off: Iterable[str] = (),
@@ -179,31 +225,37 @@ def evidence(
     required: Verdict | None = None,
     on_update: Update | None = None,
 ) -> EvidenceReport:
-    """How each claim is known. `file` adds claims of the user's; `budget_s` (seconds) is for all of it.
+    """How each claim of each built-in protocol is known, or of `model` alone.
+
+    `file` adds claims of the user's; `budget_s` (seconds) is for all of it.
 
     `jobs` parts run at the same time: two unless the machine has one processor. `on_update` is given what is
     known so far, whenever more is. EvidenceError and UsageError speak about the user's file and names.
     """
     settings = {
-        "file": file, "scope": scope, "on": list(on), "off": list(off), "seed": seed, "memory_mb": memory_mb,
+        "file": file, "model": model, "scope": scope, "on": list(on), "off": list(off), "seed": seed,
+        "memory_mb": memory_mb,
     }  # fmt: skip
     lanes = jobs if jobs is not None else min(2, os.cpu_count() or 1)
     return _Run(settings, budget_s, lanes, required, on_update).all()
 
 
-def _subject(settings: Mapping[str, Any]) -> Subject:
+def _subjects(settings: Mapping[str, Any]) -> list[Subject]:
     """What the table is about. A name that does not exist is reported from here, not by each part."""
-    from fencepost.cli.scopes import chosen_scope
-    from fencepost.model.core import core
-
-    subject = load(settings["file"])
-    if subject.protocol is not core:
-        raise UsageError(
-            f"{subject.file} changes the protocol, and evidence is about the core and SQLite; "
-            "use check and prove"
+    subjects = [
+        one.subject
+        for one in selected(
+            file=settings["file"], model=settings["model"], scope_text=settings["scope"],
+            on=settings["on"], off=settings["off"],
         )
-    chosen_scope(subject, settings["scope"], on=settings["on"], off=settings["off"])
-    return subject
+    ]  # fmt: skip
+    for subject in subjects:
+        if subject.built_in is None or subject.protocol is not subject.built_in.protocol:
+            raise UsageError(
+                f"{subject.file} changes the protocol, and evidence is about the built-in ones and SQLite; "
+                "use check and prove"
+            )
+    return subjects
 
 
 @dataclass(slots=True)
@@ -221,13 +273,13 @@ class _Run:
     deadlines: dict[str, float] = field(default_factory=dict)
     lines: queue.Queue[tuple[str, str]] = field(default_factory=queue.Queue)
     readers: list[threading.Thread] = field(default_factory=list)
-    subject: Subject | None = None
+    subjects: list[Subject] = field(default_factory=list)
 
     def all(self) -> EvidenceReport:
         """Run every part, some at the same time, each at most until its deadline."""
         try:
             self._start_what_fits()
-            self.subject = _subject(self.settings)  # meanwhile the parts start
+            self.subjects = _subjects(self.settings)  # meanwhile the parts start
             while not all(p.ended for p in self.parts.values()):
                 self._start_what_fits()
                 self._wait()
@@ -241,7 +293,7 @@ class _Run:
 
     def report(self) -> EvidenceReport:
         """What is known by now."""
-        claims = tuple(self.subject.chosen()) if self.subject is not None else ()
+        claims = {s.model: tuple(s.chosen()) for s in self.subjects}
         seconds = time.monotonic() - self.started
         return EvidenceReport(dict(self.parts), claims, self.budget_s, seconds, self.required)
 
@@ -250,8 +302,9 @@ class _Run:
             self.on_update(self.report())
 
     def _start_what_fits(self) -> None:
-        for name, part in self.parts.items():
-            if not part.ended and not part.running and len(self.processes) < self.lanes:
+        for name in STARTED:
+            part = self.parts.get(name)
+            if part is not None and not part.ended and not part.running and len(self.processes) < self.lanes:
                 self._start(name)
 
     def _start(self, name: str) -> None:
@@ -264,7 +317,7 @@ class _Run:
             command, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment
         )
         self.processes[name] = process
-        own, whole = time.monotonic() + budget_s, self.started + self.budget_s
+        own, whole = time.monotonic() + budget_s * OVERRUN, self.started + self.budget_s
         self.deadlines[name] = min(own, whole) + GRACE_S
         self.parts[name] = replace(self.parts[name], running=True, budget_s=budget_s)
         reader = threading.Thread(target=self._read, args=(name, process), daemon=True)
@@ -272,14 +325,11 @@ class _Run:
         reader.start()
 
     def _budget_s(self, name: str) -> float:
-        """The share of a part in what is left: of all parts that have to wait for it, in its lane."""
+        """The share of a part in what is left; what waits is spread over the lanes."""
         left = (self.started + self.budget_s - time.monotonic()) * WORKING_SHARE
         waiting = [n for n, p in self.parts.items() if not p.ended and not p.running and n != name]
-        free = self.lanes - len(self.processes) - 1
-        behind = waiting if free <= 0 else waiting[free:]
-        if free <= 0 and self.lanes > 1 and name == EXPLORED and self.processes:
-            behind = []  # it has a lane to itself: the others follow one another in the other lane
-        return max(1.0, left * SHARES[name] / (SHARES[name] + sum(SHARES[n] for n in behind)))
+        behind = sum(SHARES[n] for n in waiting) / self.lanes
+        return max(1.0, left * SHARES[name] / (SHARES[name] + behind))
 
     def _read(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101  # it was asked for
@@ -307,9 +357,11 @@ class _Run:
         if "progress" in told:
             self.parts[name] = replace(self.parts[name], progress=told["progress"])
         elif "report" in told:
-            assert self.subject is not None  # noqa: S101  # loaded before the first line is read
-            report = report_from_json(told["report"], claims_of(self.subject))
-            self._end(name, replace(self.parts[name], report=report))
+            known = [c for s in self.subjects for c in s.claims.claims.values()]
+            report = report_from_json(told["report"], known)
+            self.parts[name] = replace(self.parts[name], reports=(*self.parts[name].reports, report))
+        elif "done" in told:
+            self._end(name, replace(self.parts[name], done=True))
         elif told["users"]:
             raise EvidenceError(told["error"])
         else:
@@ -322,12 +374,20 @@ class _Run:
         self.parts[name] = replace(part, running=False)
 
     def _unfinished(self, name: str) -> Part:
-        assert self.subject is not None  # noqa: S101  # loaded before a part can be late
+        """A part that was ended: what it has not said is not known."""
         part = self.parts[name]
         why = f"it did not end within its {part.budget_s:.0f} s"
-        findings = tuple(
-            Finding(c, Verdict.UNDETERMINED, name, "", why, None, part.budget_s)
-            for c in self.subject.chosen()
-        )
-        figures = {"bound": "nothing was finished", "seconds": part.budget_s}
-        return replace(part, report=Report(name, self.subject.name, findings, figures, (why,)))
+        said = {f.claim.name for f in part.findings()}
+        # What an implementation does not have is for itself to say.
+        about = [s for s in self.subjects if name != SQLITE or s.model == DEFAULT]
+        reports = list(part.reports)
+        for subject in about:
+            findings = tuple(
+                Finding(c, Verdict.UNDETERMINED, name, "", why, None, part.budget_s)
+                for c in subject.chosen()
+                if c.name not in said
+            )
+            if findings:
+                figures = {"bound": "not finished", "seconds": part.budget_s}
+                reports.append(Report(name, subject.name, findings, figures, (why,)))
+        return replace(part, reports=tuple(reports), done=True)

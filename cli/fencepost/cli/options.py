@@ -84,9 +84,12 @@ def with_file(what: str) -> Callable[[Any], Any]:
     return _once("--with", "file", metavar="FILE", what=what)
 
 
+MODEL = _once("--model", metavar="NAME", what="Only this built-in protocol: core or effects.")
+
 SUBJECT: Callable[[Any], Any] = _all(
     with_file("A Python file with claims of your own, a changed model, or both."),
-    _once("--variant", metavar="NAME", what="A variant of the core; see `fencepost list variants`."),
+    _once("--variant", metavar="NAME", what="A built-in variant; see `fencepost list variants`."),
+    MODEL,
 )
 
 SCOPE: Callable[[Any], Any] = _all(

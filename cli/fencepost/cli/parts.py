@@ -10,13 +10,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from fencepost.checker.subject import Subject, load
+from fencepost.checker.subject import DEFAULT
 from fencepost.checker.traces import from_json
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.cli.errors import describe, is_the_users
+from fencepost.cli.progress import shared
+from fencepost.cli.selection import Selected, selected
 from fencepost.properties import Claim
 
 INTERVAL_S = 0.2
@@ -26,33 +28,102 @@ Tell = Callable[[object], None]
 _FIXED = {"id", "claim", "sentence", "kind", "verdict", "method", "bound", "why", "seconds", "trace"}
 
 
-def run_part(name: str, settings: Mapping[str, Any], tell: Tell | None = None) -> Report:
-    """Run one part: ``proved``, ``explored`` or ``sqlite``."""
-    subject = load(settings["file"])
-    budget_s = settings["budget_s"]
-    if name == "proved":
-        from fencepost.checker.proofs import prove
+def run_part(name: str, settings: Mapping[str, Any], tell: Tell | None = None) -> Iterator[Report]:
+    """Run one part, protocol after protocol: ``proved``, ``explored``, ``sweep``, or an implementation."""
+    chosen = selected(
+        file=settings["file"],
+        model=settings["model"],
+        scope_text=settings["scope"],
+        on=settings["on"],
+        off=settings["off"],
+    )
+    if name in _MODEL_PARTS:
+        for one, budget_s in shared(chosen, settings["budget_s"]):
+            yield _MODEL_PARTS[name](one, {**settings, "budget_s": budget_s}, tell)
+    else:
+        yield from _implementation(name, chosen, settings, tell)
 
-        return prove(
-            subject, budget_s=budget_s, seed=settings["seed"], counterexamples=False, on_progress=tell
-        )
-    if name == "explored":
-        from fencepost.checker.explore import check
-        from fencepost.cli.scopes import chosen_scope
 
-        scope = chosen_scope(subject, settings["scope"], on=settings["on"], off=settings["off"])
-        report = check(
-            subject, scope=scope, budget_s=budget_s, memory_mb=settings["memory_mb"], on_progress=tell
-        )
-        switches = ", ".join(sorted(scope.switches)) or "none"
-        return _with_figures(report, switches=switches)
-    from fencepost.cli.adapters import load_adapter
+def _proved(one: Selected, settings: Mapping[str, Any], tell: Tell | None) -> Report:
+    from fencepost.checker.proofs import prove
+
+    return prove(
+        one.subject,
+        budget_s=settings["budget_s"],
+        seed=settings["seed"],
+        counterexamples=False,
+        on_progress=tell,
+    )
+
+
+def _explored(one: Selected, settings: Mapping[str, Any], tell: Tell | None) -> Report:
+    from fencepost.checker.explore import check
+
+    report = check(
+        one.subject,
+        scope=one.scopes,
+        budget_s=settings["budget_s"] * SEARCHING,
+        memory_mb=settings["memory_mb"],
+        on_progress=tell,
+    )
+    return _with_figures(report, switches=[", ".join(sorted(s.switches)) or "none" for s in one.scopes])
+
+
+def _swept(one: Selected, settings: Mapping[str, Any], tell: Tell | None) -> Report:
+    from fencepost.checker.teeth import teeth
+    from fencepost.model.mutate import ANSWER, REFUSAL
+
+    # Refusals are what the claims are about; `fencepost sweep` looks at all other changes as well.
+    return teeth(one.subject, kinds=(REFUSAL, ANSWER), budget_s=settings["budget_s"], on_progress=tell)
+
+
+_MODEL_PARTS: Mapping[str, Callable[[Selected, Mapping[str, Any], Tell | None], Report]] = {
+    "proved": _proved,
+    "explored": _explored,
+    "sweep": _swept,
+}
+
+SEARCHING = 0.85
+"""The rest of a search's budget is for compiling, which nothing can end half-way."""
+
+STATEMENTS_SHARE = 0.5
+"""Of the budget of an implementation: the rest is for whole calls, which find more in less time."""
+
+
+def _implementation(
+    name: str, chosen: Iterable[Selected], settings: Mapping[str, Any], tell: Tell | None
+) -> Iterator[Report]:
+    """Runs of whole calls of each protocol that the implementation has, then its single statements."""
+    from fencepost.cli.adapters import load_adapter, subjects_for
     from fencepost.conformance.verify import GRADE, verify
 
     adapter = load_adapter(name)
-    subject = load(settings["file"], variant=adapter.model_variant)
-    report = verify(adapter, seed=settings["seed"], budget_s=budget_s, subject=subject, on_progress=tell)
-    return _with_figures(report, grade=GRADE, declared=sorted(getattr(report, "declared", {})))
+    started = time.monotonic()
+    budget_s, seed = settings["budget_s"], settings["seed"]
+    subjects = subjects_for(adapter, [one.subject for one in chosen])
+    statements = _verify_statements()
+    for_calls = budget_s * (1 - STATEMENTS_SHARE) if statements is not None else budget_s
+    for subject, share_s in shared(subjects, for_calls):
+        report = verify(adapter, seed=seed, budget_s=share_s, subject=subject, on_progress=tell)
+        yield _with_figures(report, grade=GRADE, declared=sorted(getattr(report, "declared", {})))
+    for subject in subjects:
+        if statements is not None and subject.model == DEFAULT:
+            left = max(1.0, budget_s - (time.monotonic() - started))
+            # All interleavings; `fencepost verify --statements` also has faults at each statement.
+            found = statements(
+                adapter, budget_s=left, faults=False, seed=seed, subject=subject, on_progress=tell
+            )
+            grade = found.findings[0].method if found.findings else ""
+            yield _with_figures(found, grade=grade, declared=sorted(getattr(found, "declared", {})))
+
+
+def _verify_statements() -> Callable[..., Report] | None:
+    """The check of single statements, where this version has it."""
+    try:
+        from fencepost.conformance.statements import verify_statements
+    except ImportError:
+        return None
+    return verify_statements
 
 
 def _with_figures(report: Report, **more: Any) -> Report:
@@ -87,11 +158,6 @@ def _finding(data: Mapping[str, Any], known: Mapping[str, Claim]) -> Finding:
     )
 
 
-def claims_of(subject: Subject) -> list[Claim]:
-    """The claims that a report about the subject may speak of."""
-    return list(subject.claims.claims.values())
-
-
 def main() -> None:
     """Read what to do from the arguments, do it, and write what came of it."""
     lines = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
@@ -110,13 +176,14 @@ def main() -> None:
             send(progress=str(what))
 
     try:
-        made = run_part(sys.argv[1], json.loads(sys.argv[2]), tell).as_json()
+        for report in run_part(sys.argv[1], json.loads(sys.argv[2]), tell):
+            send(report=report.as_json())
     except BrokenPipeError:
         return  # the process that asked is gone
     except BaseException as error:  # noqa: BLE001  # told to the process that asked
         send(error=list(describe(error)), users=is_the_users(error))
     else:
-        send(report=made)
+        send(done=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fencepost.checker.subject import Subject
+from fencepost.checker.subject import DEFAULT, Subject
 from fencepost.checker.traces import Trace
 from fencepost.properties import Claim
 
@@ -65,13 +65,15 @@ def test_{claim.name}_along_run_{token}() -> None:
 
 
 def _loading(subject: Subject, variant: str) -> str:
-    if subject.file:
-        from fencepost.model.core.variants import VARIANTS
-
-        built_in = variant in VARIANTS and VARIANTS[variant].protocol is subject.protocol
-        more = f", variant={_text(variant)}" if built_in else ""
-        return f"load({_text(subject.file)}{more})"
-    return f"load(variant={_text(variant)})" if variant else "load()"
+    """The call that loads the subject again; the core is what `load` takes by itself."""
+    base = subject.built_in
+    given = [_text(subject.file)] if subject.file else []
+    built_in = base is not None and variant in base.variants
+    if built_in and base is not None and base.variants[variant].protocol is subject.protocol:
+        given.append(f"variant={_text(variant)}")
+    elif base is not None and base.name != DEFAULT and base.protocol is subject.protocol:
+        given.append(f"model={_text(base.name)}")
+    return f"load({', '.join(given)})"
 
 
 def _text(value: Any) -> str:

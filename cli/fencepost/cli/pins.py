@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +55,37 @@ def _words(pin: Any) -> list[Any]:
     return [pin]
 
 
-def differences(report: Report, pins: Mapping[str, Any]) -> list[str]:
-    """One line for each claim of the report whose verdict, or length of its run, is not the pinned one."""
+def verdicts_of(reports: Sequence[Report]) -> Iterator[tuple[str, Verdict, Report]]:
+    """Each verdict by its claim's id; an id that several protocols have is ``core:S25``, ``effects:S25``."""
+    owners = Counter(claim for report in reports for claim in report.verdicts())
+    for report in reports:
+        for claim, verdict in report.verdicts().items():
+            yield named(claim, report.subject, several=owners[claim] > 1), verdict, report
+
+
+def named(claim: str, subject: str, *, several: bool) -> str:
+    """An id as it stands in pins and JSON."""
+    return f"{subject}:{claim}" if several else claim
+
+
+def pin_of(pins: Mapping[str, Any], name: str) -> Any:
+    """What is pinned for a claim; one that several protocols have may be pinned once for all. Else None."""
+    return pins.get(name, pins.get(name.rpartition(":")[2]))
+
+
+def differences(reports: Sequence[Report], pins: Mapping[str, Any]) -> list[str]:
+    """One line for each claim whose verdict, or length of its run, is not the pinned one."""
     lines = []
-    for claim, verdict in report.verdicts().items():
-        if claim not in pins:
+    for claim, verdict, report in verdicts_of(reports):
+        pin = pin_of(pins, claim)
+        if pin is None:
             lines.append(f"{claim}: {verdict.value}, not pinned")
             continue
-        pin = pins[claim]
         word = pin["verdict"] if isinstance(pin, dict) else pin
         if word != verdict.value:
             lines.append(f"{claim}: {verdict.value}, pinned as {word}")
         elif isinstance(pin, dict) and "steps" in pin:
-            trace = report.of(claim).trace
+            trace = report.of(claim.rpartition(":")[2]).trace
             steps = len(trace.steps) if trace is not None else None
             if steps != pin["steps"]:
                 lines.append(f"{claim}: {verdict.value} in {steps} steps, pinned with {pin['steps']}")

@@ -5,13 +5,23 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 INTERVAL_S = 0.1
 """Fast enough to look alive, seldom enough to cost nothing."""
 
 Tell = Callable[[object], None]
+One = TypeVar("One")
+
+
+def shared(things: Sequence[One], budget_s: float | None) -> Iterator[tuple[One, float | None]]:
+    """Each thing with its share of a budget in seconds; what one leaves over goes to those after it."""
+    started = time.monotonic()
+    for number, one in enumerate(things):
+        left = None if budget_s is None else max(0.0, budget_s - (time.monotonic() - started))
+        yield one, None if left is None else left / (len(things) - number)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.checker.explore import run_trace
-from fencepost.checker.subject import Subject, fingerprint, load
+from fencepost.checker.subject import BUILT_IN, DEFAULT, Subject, UsageError, fingerprint, load
 from fencepost.checker.traces import STORE, ReplayError, Trace, TraceStep, read
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED, Finding, Verdict
 from fencepost.cli.text import amount
@@ -76,16 +76,30 @@ class Replayed:
         }
 
 
-def subject_of(trace: Trace, *, file: str = "", variant: str = "") -> Subject:
-    """The subject of a trace as it is now: from where it was then, or from `file` and `variant` if given."""
-    if file or variant:
-        return load(file, variant=variant)
+def subject_of(trace: Trace, *, file: str = "", variant: str = "", model: str = "") -> Subject:
+    """The subject of a trace as it is now: from where it was then, or from what is given."""
+    built_in = trace.source.get("protocol", DEFAULT)  # it was not written down while there was only one
+    model = model or (built_in if built_in in BUILT_IN else "")
+    if variant or (file and model):
+        return _loaded(file, variant, model)
+    if file:
+        return load(file)
     file, variant = trace.source.get("file", ""), trace.source.get("variant", "")
     if not file:
-        return load(variant=variant)
+        return load(variant=variant, model=model)
     # A protocol made in the file is called by its name; only a built-in variant is asked for by name.
-    subject = load(file)
-    return subject if subject.variant == variant else load(file, variant=variant)
+    subject = _loaded(file, "", model)
+    return subject if subject.variant == variant else load(file, variant=variant, model=model)
+
+
+def _loaded(file: str, variant: str, model: str) -> Subject:
+    """What a file holds about a protocol; a file that has a protocol of its own by now decides itself."""
+    try:
+        return load(file, variant=variant, model=model)
+    except UsageError:
+        if variant:
+            raise
+        return load(file)
 
 
 def replay_trace(trace: Trace, subject: Subject) -> Replayed:
@@ -140,7 +154,7 @@ def replay_trace(trace: Trace, subject: Subject) -> Replayed:
     if broken_at is not None:
         now = run_trace(subject, trace.scope, claim, [(s.action, s.arguments) for s in steps])
     else:
-        source = {"file": subject.file, "variant": subject.variant}
+        source = {"file": subject.file, "variant": subject.variant, "protocol": subject.model}
         now = Trace(
             subject.name,
             claim.name,

@@ -3,61 +3,84 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from fencepost.checker.subject import Subject
 from fencepost.checker.traces import STORE, Trace, table
-from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Finding, Report, Verdict
+from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Finding, Report, Verdict, worst_code
 from fencepost.cli.errors import shown_place
-from fencepost.cli.pins import differences, read_pins
+from fencepost.cli.pins import differences, read_pins, verdicts_of
 from fencepost.cli.text import WIDTH, echo, table_width, wrapped
-from fencepost.model import Protocol
+from fencepost.model import Protocol, Scope
+from fencepost.properties import Claim
 
 _KINDS = {"always": "in a state", "each_step": "on a step"}
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One report, and what is printed above and below it."""
+
+    report: Report
+    protocol: Protocol
+    heading: list[str]
+    footing: list[str]
+
+
 def finish(
-    report: Report,
-    protocol: Protocol,
+    told: Sequence[Told],
     *,
-    heading: Iterable[str],
-    footing: Iterable[str] = (),
     as_json: bool = False,
     expect: str = "",
     saved: Mapping[str, str] | None = None,
 ) -> int:
-    """Print a report, or its JSON, and give the exit code. Runs that break a claim are saved as traces.
+    """Print reports, or their JSON, and give the exit code. Runs that break a claim are saved as traces.
 
     `saved` are tokens of runs by claim name, where the caller has saved them in a form of its own.
     """
     pins = read_pins(expect) if expect else None
-    tokens = save_traces(report) if saved is None else saved
-    different = differences(report, pins) if pins is not None else []
-    code = report.exit_code if pins is None else EXIT_REFUTED if different else EXIT_OK
+    reports = [t.report for t in told]
+    tokens = [save_traces(r) if saved is None else saved for r in reports]
+    different = differences(reports, pins) if pins is not None else []
+    code = worst_code(r.exit_code for r in reports)
+    if pins is not None:
+        code = EXIT_REFUTED if different else EXIT_OK
     if as_json:
-        data = {**report.as_json(), "exit_code": code, "replay": dict(tokens)}
+        each = [{**r.as_json(), "replay": dict(names)} for r, names in zip(reports, tokens, strict=True)]
+        verdicts = {name: verdict.value for name, verdict, _ in verdicts_of(reports)}
+        several = {"command": reports[0].command, "verdicts": verdicts, "reports": each}
+        data = {**(each[0] if len(each) == 1 else several), "exit_code": code}
         if pins is not None:
             data["differences"] = different
         click.echo(json.dumps(data, indent=1, ensure_ascii=False))
         return code
-    echo(heading)
+    for number, (one, names) in enumerate(zip(told, tokens, strict=True)):
+        if number:
+            click.echo()
+        _print(one, names)
+    if pins is not None:
+        echo([f"as {expect} says" if not different else f"not as {expect} says:"])
+        echo(f"  {line}" for line in different)
+    return code
+
+
+def _print(told: Told, tokens: Mapping[str, str]) -> None:
+    report = told.report
+    echo(told.heading)
     click.echo()
     echo(verdict_lines(report.findings))
     for finding in report.findings:
         if finding.trace is not None:
             click.echo()
-            echo(violation(finding, protocol, report.subject, tokens.get(finding.claim.name, "")))
+            echo(violation(finding, told.protocol, report.subject, tokens.get(finding.claim.name, "")))
     click.echo()
     echo(summary_lines(report))
-    echo(footing)
-    if pins is not None:
-        echo([f"as {expect} says" if not different else f"not as {expect} says:"])
-        echo(f"  {line}" for line in different)
-    return code
+    echo(told.footing)
 
 
 def save_traces(report: Report) -> dict[str, str]:
@@ -154,9 +177,14 @@ def violation(finding: Finding, protocol: Protocol, subject: str, token: str) ->
         from fencepost.conformance.report import answers_table
 
         lines += ["", *answers_table(finding)]
-    if trace.explanation:
+    elif finding.details.get("statements"):
+        from fencepost.conformance.report import statements_table
+
+        lines += ["", *statements_table(finding)]
+    sentences = [*trace.explanation, *_needed_off(finding.claim, trace.scope)]
+    if sentences:
         lines.append("")
-    for sentence in trace.explanation:
+    for sentence in sentences:
         lines += wrapped(sentence, "    ", "  ")
     if token:
         lines += [
@@ -165,6 +193,17 @@ def violation(finding: Finding, protocol: Protocol, subject: str, token: str) ->
             f"  again        fencepost replay {token}",
         ]
     return lines
+
+
+def _needed_off(claim: Claim, scope: Scope) -> Iterator[str]:
+    """That a claim promises nothing against a fault that is on: its refutation is no fault of a protocol."""
+    switches = [s for s in claim.needs_off if s in scope.switches]
+    if switches:
+        name = claim.id if claim.id != claim.name else claim.name
+        yield (
+            f"{name} needs {' and '.join(switches)} off: with {'it' if len(switches) == 1 else 'them'} on it "
+            "promises nothing, and this run is no fault of the protocol"
+        )
 
 
 def _places(finding: Finding, trace: Trace, protocol: Protocol) -> list[str]:

@@ -11,6 +11,7 @@ import click
 
 from fencepost.checker.subject import UsageError
 from fencepost.checker.traces import file_of
+from fencepost.cli import schedules_of_implementations as schedules
 
 if TYPE_CHECKING:
     from fencepost.checker.verdicts import Report
@@ -23,16 +24,14 @@ KIND = "run of an implementation"
 def save_runs(report: Report, adapter: str) -> dict[str, str]:
     """Save the runs of a report of `verify`, with how the adapter was named; tokens by claim name."""
     from fencepost.cli.reports import unsaved_is_told
-    from fencepost.conformance.runs import run_from_json
+    from fencepost.conformance.saving import save_finding
 
     tokens = {}
     for finding in report.findings:
-        data = finding.details.get("run")
-        if data is not None:
-            with unsaved_is_told():
-                path = run_from_json(data).save()
-                path.write_text(json.dumps({**data, "made_by": adapter}, indent=1) + "\n", encoding="utf-8")
-                tokens[finding.claim.name] = path.stem
+        with unsaved_is_told():
+            token = save_finding(finding, adapter)
+            if token:
+                tokens[finding.claim.name] = token
     return tokens
 
 
@@ -51,9 +50,9 @@ def declared_lines(report: Report) -> Iterator[str]:
 
 
 def is_run_of_an_implementation(token: str) -> Path | None:
-    """The file of a token or path that holds a run of an implementation; None for anything else."""
+    """The file of a token or path that holds a run or schedule of an implementation; None for others."""
     path = file_of(token)
-    return path if path is not None and _data(path).get("kind") == KIND else None
+    return path if path is not None and _data(path).get("kind") in (KIND, schedules.KIND) else None
 
 
 def _data(path: Path) -> dict[str, Any]:
@@ -75,10 +74,12 @@ def replay(path: Path, adapter: str, form: str) -> int:
     from fencepost.conformance.runs import read_run
     from fencepost.conformance.verify import replay_run
 
-    run = read_run(path)
     spec = adapter or str(_data(path).get("made_by", ""))
     if not spec:
         raise UsageError(f"{path} does not say how its adapter was made; give --adapter package.module:make")
+    if _data(path).get("kind") == schedules.KIND:
+        return schedules.replay(path, spec, form)
+    run = read_run(path)
     if form == "pytest":
         click.echo(_as_pytest(run, spec), nl=False)
         return EXIT_OK

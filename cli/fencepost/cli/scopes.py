@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fencepost.checker.subject import Subject, UsageError
+from fencepost.cli.text import wrapped
 from fencepost.model import Scope
 from fencepost.model.protocol import did_you_mean
 
@@ -18,17 +19,14 @@ def chosen_scope(
     *,
     on: Iterable[str] = (),
     off: Iterable[str] = (),
-    default: str = "small",
 ) -> Scope:
     """The scope that `text` names, with what it and the switches change; UsageError for an unknown name.
 
-    Without a name it is `default`, or the first scope of a protocol that has none of that name.
+    Without a name it is the first that the subject has for checks.
     """
-    name, _, changes = text.partition(":")
-    if not name:
-        name = default if default in subject.protocol.scopes else next(iter(subject.protocol.scopes), default)
+    name = text.partition(":")[0] or next(iter(subject.default_scopes), "small")
     scope = subject.scope(name)
-    for change in filter(None, (c.strip() for c in changes.split(","))):
+    for change in _changes(text):
         scope = _changed(scope, change)
     switches = set(scope.switches)
     for switch in (*on, *off):
@@ -41,6 +39,15 @@ def chosen_scope(
     base = subject.protocol.scopes[name]
     subject.refuse_beyond_limits(scope)
     return scope if scope == base else scope.but(name=f"{name}, changed", why="as given on the command line")
+
+
+def _changes(text: str) -> list[str]:
+    return [c for c in (part.strip() for part in text.partition(":")[2].split(",")) if c]
+
+
+def changes_in(text: str) -> list[str]:
+    """The names of the sizes and bounds that a scope's text changes."""
+    return [change.partition("=")[0].strip() for change in _changes(text)]
 
 
 def _changed(scope: Scope, change: str) -> Scope:
@@ -61,4 +68,4 @@ def _changed(scope: Scope, change: str) -> Scope:
 def described(scope: Scope) -> list[str]:
     """A scope as the lines above a table of verdicts: its bounds and its switches."""
     switches = ", ".join(sorted(scope.switches)) or "none"
-    return [f"scope {scope.name}: {scope.describe()}", f"switches on: {switches}"]
+    return [*wrapped(f"scope {scope.name}: {scope.describe()}"), *wrapped(f"switches on: {switches}")]

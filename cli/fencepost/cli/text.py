@@ -37,8 +37,11 @@ def wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]:
     )
 
 
-def columns(rows: Iterable[Sequence[str]], heading: Sequence[str] = ()) -> list[str]:
-    """Rows as aligned columns; a last column that does not fit is wrapped below itself."""
+def columns(rows: Iterable[Sequence[str]], heading: Sequence[str] = (), *, wrap: bool = True) -> list[str]:
+    """Rows as aligned columns; a last column that does not fit is wrapped below itself.
+
+    Without `wrap` each row is one line, however long.
+    """
     table = [list(r) for r in rows]
     if not table:
         return []
@@ -46,6 +49,8 @@ def columns(rows: Iterable[Sequence[str]], heading: Sequence[str] = ()) -> list[
     widths = [max(len(r[i]) for r in full) for i in range(len(full[0]))]
     left = sum(w + 2 for w in widths[:-1])
     lines = []
+    if not wrap:
+        return ["".join(f"{c:<{w + 2}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in full]
     narrow = left > WIDTH - _NARROW and left + widths[-1] > WIDTH
     for row in full:
         start = "".join(f"{cell:<{widths[i] + 2}}" for i, cell in enumerate(row[:-1]))

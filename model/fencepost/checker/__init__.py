@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fencepost.checker.explore import check
     from fencepost.checker.proofs import prove
     from fencepost.checker.samples import simulate
-    from fencepost.checker.subject import Subject, UsageError, load
+    from fencepost.checker.subject import Subject, UsageError, load, load_all
     from fencepost.checker.sweeps import SweepReport, sweep
     from fencepost.checker.traces import ReplayError, Trace
     from fencepost.checker.verdicts import Finding, Report, Verdict
@@ -28,6 +28,7 @@ __all__ = [
     "Verdict",
     "check",
     "load",
+    "load_all",
     "prove",
     "simulate",
     "sweep",
@@ -36,6 +37,7 @@ __all__ = [
 _HOMES = {
     "check": "explore",
     "load": "subject",
+    "load_all": "subject",
     "prove": "proofs",
     "simulate": "samples",
     "sweep": "sweeps",

@@ -7,7 +7,7 @@ UNDETERMINED.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,13 @@ ALIKE = "unused ids are alike"
 """What a search takes for granted when it tries only the smallest unused id; checked in every state."""
 
 
+NEEDS_OFF = "needs_off"
+"""In the details of a refutation: the switches that the claim needs off, and that were on."""
+
+UNEXERCISED = "unexercised"
+"""In the details of a claim that is true in a whole scope: its witnesses that are out of reach there."""
+
+
 class InternalError(FencepostError):
     """Two readings of one model disagree: a mistake in fencepost itself. Please report it with the model."""
 
@@ -38,7 +45,7 @@ class InternalError(FencepostError):
 def check(
     subject: Subject,
     *,
-    scope: str | Scope = "small",
+    scope: str | Scope | Sequence[str | Scope] = (),
     claims: Iterable[str] = (),
     budget_s: float | None = None,
     memory_mb: int | None = None,
@@ -50,9 +57,20 @@ def check(
 ) -> Report:
     """Look at every state of a scope. `claims` are ids or names; none means all. Budgets in seconds and MiB.
 
-    With ``stop="first"`` the search ends with the first violation, and the other claims are UNDETERMINED.
-    Without `traces` a refutation carries its length only.
+    Of several scopes each is searched in turn, and a claim has one verdict; none means the subject's own
+    (`fencepost.checker.together`). With ``stop="first"`` the search ends with the first violation, and the
+    other claims are UNDETERMINED. Without `traces` a refutation carries its length only.
     """
+    if not isinstance(scope, str | Scope):
+        among = tuple(scope) or subject.default_scopes
+        if len(among) > 1:
+            from fencepost.checker.together import check_each
+
+            return check_each(
+                subject, among, claims=claims, budget_s=budget_s, memory_mb=memory_mb, jobs=jobs, stop=stop,
+                traces=traces, required=required, on_progress=on_progress,
+            )  # fmt: skip
+        scope = among[0] if among else subject.scope("small")
     where = subject.scope(scope) if isinstance(scope, str) else scope
     chosen = subject.chosen(claims)
     sought = _witnesses(subject, chosen)
@@ -70,6 +88,11 @@ def check(
         on_progress=None if on_progress is None else lambda progress: on_progress(str(progress)),
     )
     return _report(subject, where, model, chosen, sought, result, required, traces=traces)
+
+
+def needed_off(claim: Claim, scope: Scope) -> tuple[str, ...]:
+    """The switches that are on in a scope and that the claim needs off: with them it promises nothing."""
+    return tuple(s for s in claim.needs_off if s in scope.switches)
 
 
 def _witnesses(subject: Subject, chosen: list[Claim]) -> list[Claim]:
@@ -145,12 +168,12 @@ def _report(
             trace = build_trace(subject, scope, model, claim, hit, result) if traces else None
             steps = hit.depth
             length = f"shortest run: {steps} step{'s' * (steps != 1)}"
+            details: dict[str, Any] = {"steps": steps}
+            if needed := needed_off(claim, scope):
+                details[NEEDS_OFF] = list(needed)
             findings.append(
-                Finding(
-                    claim, Verdict.REFUTED, "explored", bound, length, trace, result.seconds,
-                    {"steps": steps},
-                )
-            )  # fmt: skip
+                Finding(claim, Verdict.REFUTED, "explored", bound, length, trace, result.seconds, details)
+            )
             continue
         if result.faults:
             verdict, why = Verdict.UNDETERMINED, f"the model reads something that is not there: {notes[0]}"
@@ -168,7 +191,8 @@ def _report(
             )
         else:
             verdict, why = Verdict.BOUNDED, f"{counts}; {closing}"
-        findings.append(Finding(claim, verdict, "explored", bound, why, None, result.seconds))
+        unseen = {UNEXERCISED: missing} if result.complete and missing else {}
+        findings.append(Finding(claim, verdict, "explored", bound, why, None, result.seconds, unseen))
     figures = {
         "scope": scope.name,
         "bound": bound,
@@ -282,7 +306,7 @@ def run_trace(
         initial,
         tuple(made_steps),
         tuple(explanation),
-        {"file": subject.file, "variant": subject.variant},
+        {"file": subject.file, "variant": subject.variant, "protocol": subject.model},
         _variables_read(subject.protocol, traced),
     )
 

@@ -1,4 +1,8 @@
-"""What is checked: a protocol together with its claims, from the built-in core or from a user's file."""
+"""What is checked: a protocol together with its claims, one of those that are built in, or of a user's file.
+
+`BUILT_IN` is the registry of the protocols that come with fencepost. All else asks it: a protocol is added
+there, with its claims, its variants, and the scopes that are looked at where none is named.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,22 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING
 
 from fencepost.model import FencepostError, Protocol, Scope
+from fencepost.model.core import core
 from fencepost.model.domains import Range
+from fencepost.model.effects import effects
+from fencepost.model.effects.scopes import SWEEP
 from fencepost.model.protocol import did_you_mean
-from fencepost.properties import CORE, Claim, Claims, Kind
+from fencepost.properties import CORE, EFFECTS, Claim, Claims, Kind
+
+if TYPE_CHECKING:
+    from fencepost.model.core.variants import Variant
 
 
 class UsageError(FencepostError):
@@ -53,6 +64,36 @@ class Subject:
     unbroken: Protocol | None = None
 
     @property
+    def built_in(self) -> BuiltIn | None:
+        """The built-in protocol that this is, or varies; None for a protocol of the user's own."""
+        base = self.protocol if self.unbroken is None else self.unbroken
+        return next((b for b in BUILT_IN.values() if b.protocol is base), None)
+
+    @property
+    def model(self) -> str:
+        """The name of the built-in protocol that this is, or varies; else of the user's own."""
+        return self.protocol.name if self.built_in is None else self.built_in.name
+
+    @property
+    def default_scopes(self) -> tuple[str, ...]:
+        """The scopes that are looked at where none is named, in order.
+
+        A built-in variant may have one of its own, in which it is seen to break. A protocol of the user's own
+        has `small`, or the first that it declares.
+        """
+        scopes, base = self.protocol.scopes, self.built_in
+        variant = None if base is None or not self.variant else base.variants.get(self.variant)
+        own = getattr(variant, "scope", "") if variant is not None else ""
+        wanted = (own,) if own else ("small",) if base is None else base.scopes
+        return tuple(n for n in wanted if n in scopes) or tuple(scopes)[:1]
+
+    @property
+    def sweep_scopes(self) -> tuple[str, ...]:
+        """The scopes in which a sweep looks where none is named, in order."""
+        wanted = ("quick",) if self.built_in is None else self.built_in.sweep_scopes
+        return tuple(n for n in wanted if n in self.protocol.scopes) or self.default_scopes
+
+    @property
     def name(self) -> str:
         """What a report calls it."""
         return f"variant {self.variant}" if self.variant and self.unbroken is not None else self.protocol.name
@@ -85,15 +126,12 @@ class Subject:
         if not wanted:
             return promises
         candidates = [*promises, *self.supporting()]
-        known = dict.fromkeys(x for c in candidates for x in (c.id, c.name))
-        for one in wanted:
-            if one not in known:
-                close = difflib.get_close_matches(one, known, n=3)
-                ids_only = dict.fromkeys(c.id for c in promises)
-                remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `fencepost list`"
-                there = f"; the claims are {', '.join(ids_only)}" if ids_only and not close else ""
-                raise UsageError(f"no claim {one!r}: {remedy}{there}")
+        refuse_unknown(wanted, [self])
         return [c for c in candidates if c.id in wanted or c.name in wanted]
+
+    def has(self, claim: str) -> bool:
+        """Whether a promise or supporting invariant has this id or name."""
+        return any(claim in (c.id, c.name) for c in (*self.claims.promises(), *self.supporting()))
 
     def supporting(self) -> list[Claim]:
         """The supporting invariants."""
@@ -102,6 +140,21 @@ class Subject:
     def fingerprint(self) -> str:
         """A hash of the protocol's source text, its variables and answers: changes when the model does."""
         return fingerprint(self.protocol)
+
+
+def refuse_unknown(claims: Iterable[str], subjects: Iterable[Subject]) -> None:
+    """UsageError for an id or name that no claim of these subjects has; close ones are offered."""
+    among = list(subjects)
+    promises = [c for s in among for c in s.claims.promises()]
+    candidates = [*promises, *(c for s in among for c in s.supporting())]
+    known = dict.fromkeys(x for c in candidates for x in (c.id, c.name))
+    for one in claims:
+        if one not in known:
+            close = difflib.get_close_matches(one, known, n=3)
+            ids_only = dict.fromkeys(c.id for c in promises)
+            remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `fencepost list`"
+            there = f"; the claims are {', '.join(ids_only)}" if ids_only and not close else ""
+            raise UsageError(f"no claim {one!r}: {remedy}{there}")
 
 
 def fingerprint(protocol: Protocol) -> str:
@@ -124,67 +177,171 @@ def fingerprint(protocol: Protocol) -> str:
     return digest.hexdigest()[:16]
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A protocol that comes with fencepost: what is claimed of it, and what is looked at by default."""
+
+    protocol: Protocol
+    claims: Claims
+    variants_in: str
+    """The module of its `VARIANTS`, which is loaded only when they are asked for."""
+    scopes: tuple[str, ...]
+    """Looked at where none is named, in order; what each is for, its `why` says."""
+    sweep_scopes: tuple[str, ...]
+    """The scopes for sweeps, which search a changed protocol hundreds of times."""
+
+    @property
+    def name(self) -> str:
+        """The protocol's name."""
+        return self.protocol.name
+
+    @property
+    def variants(self) -> Mapping[str, Variant]:
+        """Its variants by name."""
+        found: Mapping[str, Variant] = importlib.import_module(self.variants_in).VARIANTS
+        return found
+
+    def subject(self, variant: str = "") -> Subject:
+        """The protocol or one of its variants, with its claims."""
+        if not variant:
+            return Subject(self.protocol, self.claims)
+        _with_variant(variant, [self])
+        return Subject(self.variants[variant].protocol, self.claims, variant=variant, unbroken=self.protocol)
+
+
+BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
+    {
+        b.name: b
+        for b in (
+            BuiltIn(core, CORE, "fencepost.model.core.variants", ("small",), ("quick",)),
+            BuiltIn(effects, EFFECTS, "fencepost.model.effects.variants", ("small", "rederived"), SWEEP),
+        )
+    }
+)
+"""By name, in the order in which they are read."""
+
+DEFAULT = core.name
+"""What claims are about that do not say so."""
+
+
+def built_in(model: str) -> BuiltIn:
+    """A built-in protocol by name."""
+    if model not in BUILT_IN:
+        raise UsageError(f"no model {model!r}: {did_you_mean(model, BUILT_IN, 'there is none')}")
+    return BUILT_IN[model]
+
+
 def core_subject(variant: str = "") -> Subject:
     """The built-in core, or one of its variants."""
-    from fencepost.model.core import core
-
-    if not variant:
-        return Subject(core, CORE)
-    from fencepost.model.core.variants import VARIANTS
-
-    if variant not in VARIANTS:
-        raise UsageError(
-            f"no variant {variant!r}: {did_you_mean(variant, VARIANTS, 'see `fencepost list variants`')}"
-        )
-    return Subject(VARIANTS[variant].protocol, CORE, variant=variant, unbroken=core)
+    return BUILT_IN[core.name].subject(variant)
 
 
-def load(file: str = "", *, variant: str = "") -> Subject:
-    """The subject of a command: the core or a variant of it, with what a user's file adds.
+def _with_variant(variant: str, among: Iterable[BuiltIn]) -> BuiltIn:
+    """The one that has the variant; UsageError when none has it, or several do."""
+    candidates = list(among)
+    found = [b for b in candidates if variant in b.variants]
+    if not found:
+        known = [name for b in candidates for name in b.variants]
+        remedy = did_you_mean(variant, known, "see `fencepost list variants`")
+        raise UsageError(f"no variant {variant!r}: {remedy}")
+    if len(found) > 1:
+        names = " and ".join(b.name for b in found)
+        raise UsageError(f"{names} each have a variant {variant!r}; say which is meant, with --model")
+    return found[0]
+
+
+def load(file: str = "", *, variant: str = "", model: str = "") -> Subject:
+    """One subject: the core, or the built-in `model`; a variant; with what a user's file adds.
 
     In the file, every `Claims` object adds its claims, and a `Protocol` object (``core.variant(…)``,
-    ``core.extended(…)`` or one of its own) takes the core's place. UsageError says what is wrong with a file.
+    ``core.extended(…)`` or one of its own) takes the place of what it is made from. Of a file with claims
+    about several protocols, the first. UsageError says what is wrong with a file.
     """
+    if not file and not variant:
+        return built_in(model or DEFAULT).subject()
+    return load_all(file, variant=variant, model=model)[0]
+
+
+def load_all(file: str = "", *, variant: str = "", model: str = "") -> tuple[Subject, ...]:
+    """All that a command looks at: every built-in protocol, or what `model`, `variant` and a file leave.
+
+    A file of claims is about the protocols that its claims name (``Claims("mine", about="effects")``), the
+    core where they name none; a file with a protocol is about that.
+    """
+    among = [built_in(model)] if model else list(BUILT_IN.values())
+    bearer = _with_variant(variant, among) if variant else None
     if not file:
-        return core_subject(variant)
+        return (bearer.subject(variant),) if bearer is not None else tuple(b.subject() for b in among)
     module = _run(Path(file))
     values = list(vars(module).values())
-    own_claims = [v for v in values if isinstance(v, Claims) and v is not CORE]
-    base = core_subject(variant)
-    protocols = {id(v): v for v in values if isinstance(v, Protocol) and v is not base.protocol}
-    protocols = {k: v for k, v in protocols.items() if v.name != "core"}
+    own = [v for v in values if isinstance(v, Claims) and all(v is not b.claims for b in BUILT_IN.values())]
+    protocols = {id(v): v for v in values if isinstance(v, Protocol) and v.name not in BUILT_IN}
+    if bearer is not None:
+        protocols.pop(id(bearer.variants[variant].protocol), None)
     if len(protocols) > 1:
         names = ", ".join(p.name for p in protocols.values())
         raise UsageError(
             f"{file} defines several protocols ({names}); keep one in a file, or delete the names of others"
         )
-    if not own_claims and not protocols:
+    if not own and not protocols:
         raise UsageError(
             f"{file} defines neither claims nor a protocol; write `mine = Claims('mine')` and decorate "
             "functions with @mine.always() or @mine.each_step(), or make a protocol with core.variant(…)"
         )
-    subject = base
     if protocols:
-        protocol = next(iter(protocols.values()))
         if variant:
+            (protocol,) = protocols.values()
             raise UsageError(
                 f"{file} brings its own protocol, {protocol.name!r}, so the variant {variant!r} would not be "
                 "looked at; leave one of the two out"
             )
-        related = set(base.protocol.variables) <= set(protocol.variables)
-        claims = base.claims if related else Claims(protocol.name)
-        subject = Subject(
-            protocol, claims, unbroken=base.protocol if related else None, variant=protocol.name
+        return (_with_protocol(file, next(iter(protocols.values())), own, model),)
+    return _with_claims(file, own, [bearer] if bearer is not None else among, variant, model)
+
+
+def _with_protocol(file: str, protocol: Protocol, own: list[Claims], model: str) -> Subject:
+    """A protocol of the user's own. One that has all variables of a built-in protocol varies that one."""
+    related = [b for b in BUILT_IN.values() if set(b.protocol.variables) <= set(protocol.variables)]
+    base = max(related, key=lambda b: len(b.protocol.variables), default=None)
+    if model and (base is None or base.name != model):
+        raise UsageError(
+            f"{file} brings its own protocol, {protocol.name!r}, which is not made from {model}; "
+            "leave --model out"
         )
-    claims = subject.claims
-    for own in own_claims:
-        claims = claims.joined(own.claims.values())
-    return replace(subject, claims=claims, file=str(file))
+    names = [protocol.name] if base is None else [protocol.name, base.name]
+    claims = Claims(protocol.name) if base is None else base.claims
+    for mine in own:
+        if mine.about and mine.about not in names:
+            raise UsageError(
+                f"{file}: the claims {mine.name!r} are about {mine.about!r}, and the file's protocol is "
+                f"{' of '.join(names)}; put them into a file of their own"
+            )
+        claims = claims.joined(mine.claims.values())
+    unbroken = None if base is None else base.protocol
+    return Subject(protocol, claims, file=str(file), unbroken=unbroken, variant=protocol.name)
 
 
-def own_claims(subject: Subject) -> list[Claim]:
-    """The promises that a user's file added."""
-    return [c for c in subject.claims.promises() if c.name not in CORE.claims]
+def _with_claims(
+    file: str, own: list[Claims], among: list[BuiltIn], variant: str, model: str
+) -> tuple[Subject, ...]:
+    """The built-in protocols that a file has claims about, with these claims."""
+    unsaid = among[0].name if variant or model else DEFAULT
+    about: dict[str, list[Claims]] = {}
+    for mine in own:
+        about.setdefault(built_in(mine.about or unsaid).name, []).append(mine)
+    found = []
+    for b in among:
+        subject = b.subject(variant)
+        claims = subject.claims
+        for mine in about.get(b.name, ()):
+            claims = claims.joined(mine.claims.values())
+        if b.name in about:
+            found.append(replace(subject, claims=claims, file=str(file)))
+    if not found:
+        said = f"the variant {variant!r} is one of {among[0].name}" if variant else f"--model says {model}"
+        names = " and ".join(about)
+        raise UsageError(f"{file} has claims about {names}, but {said}; leave one of the two out")
+    return tuple(found)
 
 
 def _run(path: Path) -> ModuleType:

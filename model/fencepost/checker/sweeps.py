@@ -9,14 +9,17 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.checker.explore import check
+from fencepost.checker.changed import Base
+from fencepost.checker.explore import ALIKE, check, without_unread_history
+from fencepost.checker.native import Seek, StateClaim, StepClaim, explore
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import EXIT_OK, EXIT_UNDETERMINED, Report
-from fencepost.model import ModelError, Scope
+from fencepost.model import ModelError, Protocol, Scope
+from fencepost.model.fresh import unused_are_alike
 from fencepost.model.mutate import GUARD, KINDS, REFUSAL, Mutant, mutants, pairs
 
 Progress = Callable[[str], None]
@@ -41,6 +44,8 @@ class SweepRow:
     """The witnesses that the mutant can no longer reach: it does less than it should."""
     reason: str = ""
     seconds: float = 0.0
+    scope: str = ""
+    """Where a claim or the model itself noticed; else the scopes in which nothing did."""
 
     @property
     def accounted_for(self) -> bool:
@@ -52,7 +57,7 @@ class SweepRow:
         return {
             "kind": self.kind, "action": self.action, "place": self.place, "change": self.name,
             "outcome": self.outcome, "claims": list(self.ids), "lost": list(self.lost),
-            "broken": dict(self.broken), "reason": self.reason,
+            "broken": dict(self.broken), "reason": self.reason, "scope": self.scope,
             "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
@@ -94,13 +99,20 @@ class SweepReport:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What all searches of one sweep share; `reached` are the witnesses that the unchanged model reaches."""
+    """What all searches of one sweep share; `reached` are, by scope, the witnesses of the unchanged model."""
 
     subject: Subject
-    scope: Scope
+    scopes: tuple[Scope, ...]
     deadline: float | None
     memory_mb: int | None
-    reached: frozenset[str]
+    reached: Mapping[str, frozenset[str]]
+    bases: dict[str, Base] = field(default_factory=dict)
+
+    def base(self, scope: Scope) -> Base:
+        """The unchanged model in a scope, grounded once."""
+        if scope.name not in self.bases or self.bases[scope.name].scope != scope:
+            self.bases[scope.name] = Base(self.subject.protocol, scope)
+        return self.bases[scope.name]
 
 
 _WORK: list[_Setting] = []
@@ -109,7 +121,7 @@ _WORK: list[_Setting] = []
 def sweep(
     subject: Subject,
     *,
-    scope: str | Scope = "quick",
+    scope: str | Scope | Sequence[str | Scope] = (),
     kinds: Iterable[str] = KINDS,
     with_pairs: bool = False,
     budget_s: float | None = None,
@@ -120,25 +132,29 @@ def sweep(
 ) -> SweepReport:
     """Remove each guard, effect, branch and action in turn, and search each mutant of the model in a scope.
 
+    Of several scopes, each next one is for what no claim has noticed so far; none means the subject's own.
     `reasons` say why a change may go unnoticed, by (action, text of the line). `budget_s` (seconds) bounds
     the whole sweep: what is not searched by then is unfinished. `jobs` processes share the work where the
     system can fork.
     """
-    from fencepost.properties.unneeded import UNNEEDED
-
     started = time.monotonic()
-    where = subject.scope(scope) if isinstance(scope, str) else scope
-    written = UNNEEDED if reasons is None else reasons
+    among = [scope] if isinstance(scope, str | Scope) else list(scope) or list(subject.sweep_scopes)
+    scopes = tuple(subject.scope(x) if isinstance(x, str) else x for x in among)
+    written = reasons_for(subject) if reasons is None else reasons
     deadline = None if budget_s is None else started + budget_s
-    base = check(subject, scope=where, budget_s=budget_s, memory_mb=memory_mb, traces=False)
-    notes = [f"the unchanged model already fails {f.claim.name}: {f.why}" for f in base.refuted]
-    reached = frozenset(base.figures["witnesses"])
-    setting = _Setting(subject, where, deadline, memory_mb, reached)
+    reached: dict[str, frozenset[str]] = {}
+    notes: list[str] = []
+    for where in scopes:
+        base = check(subject, scope=where, budget_s=budget_s, memory_mb=memory_mb, traces=False)
+        notes += [f"the unchanged model already fails {f.claim.name}: {f.why}" for f in base.refuted]
+        reached[where.name] = frozenset(base.figures["witnesses"])
+    setting = _Setting(subject, scopes, deadline, memory_mb, reached)
     named = dict.fromkeys(w for c in subject.chosen() for w in c.witnesses)
+    names = ", ".join(x.name for x in scopes)
     notes += [
-        f"{w} is out of reach in scope {where.name}: no change can be noticed by it"
+        f"{w} is out of reach in scope {names}: no change can be noticed by it"
         for w in named
-        if w not in reached
+        if all(w not in found for found in reached.values())
     ]
     todo = mutants(subject.protocol, tuple(kinds))
     rows = [_reasoned(r, written) for r in _searched(setting, todo, jobs, on_progress)]
@@ -153,8 +169,8 @@ def sweep(
     unbroken = tuple(c.name for c in promises if c.name not in broken and not c.by_shape)
     return SweepReport(
         subject.name,
-        where.name,
-        where.describe(),
+        names,
+        "; ".join(dict.fromkeys(x.describe() for x in scopes)),
         tuple(rows),
         unbroken,
         by_shape,
@@ -163,16 +179,28 @@ def sweep(
     )
 
 
-def _variants(setting: _Setting) -> Iterator[SweepRow]:
-    """The broken variants of the built-in core: changes of several lines that a claim has to notice, too."""
-    from fencepost.model.core import core
-    from fencepost.model.core.variants import VARIANTS
+def reasons_for(subject: Subject) -> Mapping[tuple[str, str], str]:
+    """Why lines of a built-in protocol, or of one that varies it, are there although no claim needs them."""
+    if subject.model == "effects":
+        from fencepost.properties.unneeded_effects import UNNEEDED as FOR_EFFECTS
 
-    if setting.subject.protocol is not core:
+        return FOR_EFFECTS
+    from fencepost.properties.unneeded import UNNEEDED
+
+    return UNNEEDED
+
+
+def _variants(setting: _Setting) -> Iterator[SweepRow]:
+    """The broken variants of a built-in protocol: changes of several lines that claims must notice, too."""
+    built_in = setting.subject.built_in
+    if built_in is None or setting.subject.protocol is not built_in.protocol:
         return
-    for variant in VARIANTS.values():
+    for variant in built_in.variants.values():
         if variant.breaks:
-            yield _search(setting, Mutant("variant", "", "", 0, variant.name, "variant", variant.protocol))
+            own = getattr(variant, "scope", "")
+            scopes = (setting.subject.scope(own),) if own else setting.scopes
+            made = Mutant("variant", "", "", 0, variant.name, "variant", variant.protocol)
+            yield _search(replace(setting, scopes=scopes), made)
 
 
 def _reasoned(row: SweepRow, written: Mapping[tuple[str, str], str]) -> SweepRow:
@@ -212,7 +240,8 @@ def _search_number(number: int) -> SweepRow:
 def _search(setting: _Setting, mutant: Mutant) -> SweepRow:
     """Search one mutant: which claims break, and which witnesses are out of reach that the model reaches.
 
-    An action of the world whose switch is off in the scope is searched with it on.
+    An action of the world whose switch is off in a scope is searched with it on, in the first scope only:
+    faults multiply states. What a claim needs off is then no finding.
     """
     started = time.monotonic()
 
@@ -227,31 +256,78 @@ def _search(setting: _Setting, mutant: Mutant) -> SweepRow:
         place = f"{mutant.file}:{mutant.line}"
         return SweepRow(
             mutant.kind, mutant.action, place, mutant.name, mutant.text, broken or {}, ids, outcome, lost,
-            why,
-            time.monotonic() - started,
+            why, time.monotonic() - started, ", ".join(looked),
         )  # fmt: skip
 
-    left = None if setting.deadline is None else setting.deadline - started
-    if left is not None and left <= 0:
-        return row("unfinished")
+    looked: list[str] = []
+    lost: set[str] = set()
+    for scope in _scopes_for(setting, mutant):
+        left = None if setting.deadline is None else setting.deadline - time.monotonic()
+        if left is not None and left <= 0:
+            return row("unfinished")
+        looked.append(scope.name)
+        try:
+            seen = _look(setting, scope, mutant.protocol, left)
+        except ModelError as error:
+            looked[:] = [scope.name]
+            return row("faulty", why=error.what)
+        if seen.broken:
+            looked[:] = [scope.name]
+            return row("caught", seen.broken, seen.ids)
+        if seen.fault:
+            looked[:] = [scope.name]
+            return row("faulty", why=seen.fault)
+        if not seen.complete:
+            return row("unfinished")
+        lost |= setting.reached.get(scope.name, frozenset()) & seen.missed
+    return row("noticed", lost=tuple(sorted(lost))) if lost else row("nothing broke")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a search of a changed model found."""
+
+    broken: Mapping[str, int]
+    ids: tuple[str, ...]
+    fault: str
+    complete: bool
+    missed: frozenset[str]
+    """The witnesses that it did not reach."""
+
+
+def _look(setting: _Setting, scope: Scope, protocol: Protocol, budget_s: float | None) -> _Seen:
+    """Search a changed model. A claim says nothing where a switch is on that it needs off."""
+    claims = [c for c in setting.subject.chosen() if not scope.switches & set(c.needs_off)]
+    names = dict.fromkeys(w for c in claims for w in c.witnesses)
+    witnesses = [setting.subject.claims.claims[w] for w in names]
+    model, terms = without_unread_history(*setting.base(scope).changed(protocol, [*claims, *witnesses]))
+    promised: list[StateClaim | StepClaim] = [StateClaim(ALIKE, unused_are_alike(model))]
+    for claim in claims:
+        term = terms[claim.name]
+        promised.append(
+            StepClaim(claim.name, term) if isinstance(term, tuple) else StateClaim(claim.name, term)
+        )
+    seeks = [Seek(name, terms[name]) for name in names]
+    found = explore(model, claims=promised, seeks=seeks, budget_s=budget_s, memory_mb=setting.memory_mb)
+    broken = {c.name: found.hits[c.name].depth for c in claims if c.name in found.hits}
+    fault = f"the model reads what is not there, or {ALIKE} no more"
+    return _Seen(
+        broken,
+        tuple(dict.fromkeys(c.id for c in claims if c.name in broken)),
+        fault if found.faults or ALIKE in found.hits else "",
+        found.complete,
+        frozenset(w for w in names if w not in found.hits),
+    )
+
+
+def _scopes_for(setting: _Setting, mutant: Mutant) -> Iterator[Scope]:
     action = setting.subject.protocol.actions.get(mutant.action)
     switch = action.switch if action is not None else None
-    scope = setting.scope.but(switches=setting.scope.switches | ({switch} if switch else set()))
-    changed = replace(setting.subject, protocol=mutant.protocol, variant=mutant.name, unbroken=None)
-    try:
-        report = check(changed, scope=scope, budget_s=left, memory_mb=setting.memory_mb, traces=False)
-    except ModelError as error:
-        return row("faulty", why=error.what)
-    refuted = report.refuted
-    if refuted:
-        lengths = {f.claim.name: int(f.details["steps"]) for f in refuted}
-        return row("caught", lengths, tuple(dict.fromkeys(f.claim.id for f in refuted)))
-    if report.notes:
-        return row("faulty", why=report.notes[0])
-    if not report.figures["complete"]:
-        return row("unfinished")
-    lost = tuple(sorted(setting.reached - set(report.figures["witnesses"])))
-    return row("noticed", lost=lost) if lost else row("nothing broke")
+    if switch is None or all(switch in scope.switches for scope in setting.scopes):
+        yield from setting.scopes
+        return
+    having = [scope for scope in setting.scopes if switch in scope.switches]
+    yield from having or [s.but(switches=s.switches | {switch}) for s in setting.scopes[:1]]
 
 
 def summary(report: SweepReport | Report) -> str:

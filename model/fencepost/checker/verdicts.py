@@ -24,6 +24,8 @@ class Verdict(Enum):
     """Not known, and why: out of budget, the solver gave up, or the premise was not exercised."""
     NOT_EXERCISED = "NOT EXERCISED"
     """An implementation offers nothing by which the claim could be tested."""
+    CAN_FAIL = "CAN FAIL"
+    """Of a claim in a sweep: some change of the model breaks it, so that it holds says something."""
     HELD = "HELD"
     """Of an implementation: no run broke it, within the bound that is named."""
     BOUNDED = "BOUNDED"
@@ -120,6 +122,12 @@ class Report:
             "figures": dict(self.figures),
             "notes": list(self.notes),
         }
+
+
+def worst_code(codes: Iterable[int]) -> int:
+    """The exit code of several reports: refuted, then a mistake of ours, then not known, then all right."""
+    order = (EXIT_REFUTED, EXIT_INTERNAL, EXIT_USAGE, EXIT_UNDETERMINED, EXIT_OK)
+    return min(codes, key=order.index, default=EXIT_UNDETERMINED)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -380,7 +380,8 @@ def _instance(
     def ground(term: t.Term) -> Grounded:
         return grounder._visit(term, values, cache)  # noqa: SLF001
 
-    guard = t.and_([*_smallest_unused(grounder, action, arguments), *(ground(c) for c in command.guard)])
+    conditions = (ground(c) for c in command.guard)  # one by one: most arguments fail at a switch that is off
+    guard = t.and_(itertools.chain(_smallest_unused(grounder, action, arguments), conditions))
     if guard is t.FALSE:
         return
     updates: dict[str, t.Term] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any
@@ -24,6 +24,9 @@ GUARD, REFUSAL, ANSWER = "when", "refuse_unless", "answered only"
 EFFECT, BRANCH, ACTION = "effect", "branch", "action"
 KINDS = (GUARD, REFUSAL, ANSWER, EFFECT, BRANCH, ACTION)
 """The kinds of mutants: a `when` or `refuse_unless` removed; a refusal answered but not obeyed; and so on."""
+
+LINE = "line"
+"""The kind of a line that is made to say something else, in variants only: no sweep tries that."""
 
 _FAMILY_WRITES = {"update_where", "fill"}
 
@@ -104,6 +107,26 @@ def without(protocol: Protocol, name: str, **lines: tuple[str, ...]) -> Protocol
     return made.variant(name)
 
 
+def with_lines(protocol: Protocol, name: str, **lines: Mapping[str, str]) -> Protocol:
+    """A variant in which lines of actions say something else: for each action, what is replaced by what.
+
+    A line is given by a piece of its text, and may stand in any helper of the action. What replaces the piece
+    may have several lines. ModelError when a piece names no line of the action, or more than one.
+    """
+    made = protocol
+    for action_name, changes in lines.items():
+        for old, new in changes.items():
+            action = made.actions[action_name]
+            places = list(_lines(action, old, new))
+            if len(places) != 1:
+                raise ModelError(
+                    f"{name}: {old!r} names {len(places)} lines of {action_name}",
+                    instead="give a piece that one line has, and the name of the action that runs it",
+                )
+            made = _mutant(made, action, (places[0],)).protocol
+    return made.variant(name)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """One statement of one function that an action runs."""
@@ -115,7 +138,7 @@ class _Place:
     role: str
     line: int
     text: str
-    change: Callable[[ast.stmt], ast.stmt]
+    change: Callable[[ast.stmt], Any]
 
 
 def _places(action: Action) -> Iterator[_Place]:
@@ -142,6 +165,53 @@ def _places_in(
     for helper in helpers_of(function):
         if isinstance(helper, FunctionType) and _matters(helper):
             yield from _places_in(role, helper, (*path, function), seen)
+
+
+def _lines(action: Action, old: str, new: str) -> Iterator[_Place]:
+    """The lines of an action and of all its helpers that have the text `old`, to be changed to `new`."""
+    for role, root in (("function", action.function), ("answered", action.answered)):
+        todo = list(_below((), [root] if root is not None else []))
+        seen: set[CodeType] = set()
+        for path in todo:
+            function = path[-1]
+            if function.__code__ in seen:
+                continue
+            seen.add(function.__code__)
+            todo += _below(path, helpers_of(function))
+            tree, shift = function_tree(function)
+            source = inspect.getsourcelines(function)[0]
+            for line in dict.fromkeys(node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)):
+                text = source[line - 1].strip()
+                if old in text and not text.startswith("def "):
+                    change = _saying(text.replace(old, new))
+                    yield _Place(LINE, "with", function, path, role, line + shift, text, change)
+
+
+def _below(
+    path: tuple[FunctionType, ...], functions: Iterable[Callable[..., Any]]
+) -> Iterator[tuple[FunctionType, ...]]:
+    for function in functions:
+        plain: Any = inspect.unwrap(function)
+        if isinstance(plain, FunctionType):
+            yield (*path, plain)
+
+
+def _saying(text: str) -> Callable[[ast.stmt], Any]:
+    """A change of a statement, or of the condition of an `if`, to what `text` says."""
+
+    def change(node: ast.stmt) -> Any:
+        if isinstance(node, ast.If):
+            condition = ast.parse(text.removeprefix("el").removesuffix(":").removeprefix("if "), mode="eval")
+            return ast.If(_at(condition.body, node), node.body, node.orelse, lineno=node.lineno)
+        return [_at(statement, node) for statement in ast.parse(text).body]
+
+    return change
+
+
+def _at(new: Any, node: ast.stmt) -> Any:
+    for part in ast.walk(new):
+        ast.copy_location(part, node)
+    return new
 
 
 def _matters(helper: FunctionType) -> bool:
@@ -198,7 +268,7 @@ class _Replace(ast.NodeTransformer):
             not self.hit
             and isinstance(node, ast.stmt)
             and node.lineno == self.line
-            and any(kind == self.place.kind for kind, _, _ in _changes(node))
+            and (self.place.kind == LINE or any(kind == self.place.kind for kind, _, _ in _changes(node)))
         ):
             self.hit = True
             return self.place.change(node)

@@ -2,20 +2,33 @@
 
 Start with `adapter`, which says what an implementation gives; then `verify`, which says what it gets for it.
 `session` is one run, `lockstep` draws runs, `runs` makes them again and shorter.
+
+`statements` checks statement by statement: `gate` stops the workers, `schedules` says who goes on,
+`refinement` looks after each statement, `tapes` are schedules as data.
 """
 
 from fencepost.conformance.adapter import (
     EVERYTHING,
+    Ability,
     Adapter,
     Answer,
     Capability,
     Commit,
+    Downstream,
+    Effect,
+    EffectsAdapter,
     Entry,
+    Happened,
+    Held,
+    Intent,
+    Ledger,
     Observation,
     Ok,
     Owner,
     Refused,
     Row,
+    StepChange,
+    StepEntry,
     Surroundings,
     Unknown,
     Worker,
@@ -23,32 +36,52 @@ from fencepost.conformance.adapter import (
 from fencepost.conformance.case import lockstep_case
 from fencepost.conformance.report import Conformance
 from fencepost.conformance.runs import LOCK_STEP, SavedRun, read_run
-from fencepost.conformance.verify import SCOPE, Replayed, replay_run, verify
+from fencepost.conformance.statements import verify_statements
+from fencepost.conformance.suite import ConformanceSuite
+from fencepost.conformance.tapes import ReplayedTape, SavedTape, read_tape, replay_tape
+from fencepost.conformance.verify import SCOPE, Replayed, replay_run, verify, verify_all
 from fencepost.conformance.vocabulary import MappingError
 
 __all__ = [
     "EVERYTHING",
     "LOCK_STEP",
     "SCOPE",
+    "Ability",
     "Adapter",
     "Answer",
     "Capability",
     "Commit",
     "Conformance",
+    "ConformanceSuite",
+    "Downstream",
+    "Effect",
+    "EffectsAdapter",
     "Entry",
+    "Happened",
+    "Held",
+    "Intent",
+    "Ledger",
     "MappingError",
     "Observation",
     "Ok",
     "Owner",
     "Refused",
     "Replayed",
+    "ReplayedTape",
     "Row",
     "SavedRun",
+    "SavedTape",
+    "StepChange",
+    "StepEntry",
     "Surroundings",
     "Unknown",
     "Worker",
     "lockstep_case",
     "read_run",
+    "read_tape",
     "replay_run",
+    "replay_tape",
     "verify",
+    "verify_all",
+    "verify_statements",
 ]

@@ -2,9 +2,10 @@
 
 An adapter opens worlds (one instance on one storage, empty at first), opens workers on them (independent
 handles, as two processes would have), passes the operations of §3 and §4 on, and says what is stored by a
-back door. It decides nothing and remembers nothing. Who runs it chooses the schedule, the clock and the
-faults: now whole operations, later single statements, which is why every driver goes through
-`Surroundings.watched`.
+back door. It decides nothing and remembers nothing. One whose commits change a step with an outside effect
+also opens the downstream (§6, §7): that is an `EffectsAdapter`, and others need none of it. Who runs it
+chooses the schedule, the clock and the faults: whole operations or single statements, which is why every
+driver goes through `Surroundings.watched`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,29 @@ class Capability(Enum):
     """Answers carry the row that they were decided on (§2)."""
     LOG = "log"
     """`observe` sees the event log (§4)."""
+    EFFECTS = "effects"
+    """Commits carry what they change in a step, and there is a downstream: see `EffectsAdapter` (§6, §7)."""
 
 
-EVERYTHING = frozenset(Capability)
-"""All capabilities. Acquiring, committing and observing the row are no capabilities but required."""
+EVERYTHING = frozenset(Capability) - {Capability.EFFECTS}
+"""All capabilities of §3 and §4. Acquiring, committing and observing the row are none but required."""
+
+
+class Ability(Enum):
+    """What a downstream can do (§7). Closed by default: what is not listed is never asked for."""
+
+    FENCED = "fenced"
+    """It keeps the highest token, and refuses a lower one."""
+    KEYED = "keyed"
+    """It keeps what became of a key, gives it instead of a second effect, and takes tombstones."""
+    QUERYABLE = "queryable"
+    """It can be asked by key what took effect; a keyed one always can."""
+    REVISIONED = "revisioned"
+    """It refuses an effect that expects another revision, and others can change the resource."""
+    DECLINES = "declines"
+    """It can be made to decline an effect, such as one with an amount above a limit."""
+    RESTARTS = "restarts"
+    """It can be closed and opened again, as after a death: what it keeps in memory is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +95,92 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Intent:
+    """The intent of the step's effect (§6). `revision` is None where the downstream has no revisions."""
+
+    version: int
+    key: str
+    fingerprint: str
+    revision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepChange:
+    """What a commit changes in the one step of the world (§5, §6); what is None stays as it is.
+
+    `status` is ``running``, ``succeeded``, ``cancelled`` or ``manual_intervention``. `unwinding` is the
+    reason to undo a running step, `reason` why a person has to look. `evidence` says how it is known that the
+    effect of the former intent did not happen: ``unsent``, ``tombstoned``, ``recorded-refusal`` or
+    ``fenced-and-not-found``.
+    """
+
+    status: str
+    intent: Intent | None = None
+    unwinding: str | None = None
+    receipt: str | None = None
+    evidence: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepEntry:
+    """How one accepted commit left the step: its status, and the version of its intent, 0 without one."""
+
+    state_version: int
+    status: str
+    intent_version: int
+    unwinding: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a downstream keeps under a key: `kind` is ``receipt``, ``declined``, ``tombstone`` or ``nothing``.
+
+    ``declined`` is a refusal for good, be it for the revision or for reasons of the downstream's own.
+    """
+
+    key: str
+    kind: str
+    fingerprint: str = ""
+    receipt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """One effect that took place: the truth, whatever the downstream keeps of it."""
+
+    key: str
+    fingerprint: str
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A downstream, seen by a back door. `happened` is all that took place, in order, and never shrinks.
+
+    `fence` and `revision` are 0 before the first and where there is none.
+    """
+
+    happened: tuple[Happened, ...] = ()
+    held: tuple[Held, ...] = ()
+    fence: int = 0
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
-    """What is stored, seen by a back door. `log` is None where it cannot be seen."""
+    """What is stored, seen by a back door. `log` is None where it cannot be seen.
+
+    The others are there with `Capability.EFFECTS`: how each commit left the step, the intents that are still
+    stored, the step's receipt, and the downstream.
+    """
 
     row: Row
     log: tuple[Entry, ...] | None = None
+    steps: tuple[StepEntry, ...] = ()
+    intents: tuple[Intent, ...] = ()
+    receipt: str | None = None
+    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +192,31 @@ class Commit:
     lease_version: int
     state_version: int
     finishes: bool
+    change: StepChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A request to a downstream (§6). With `declines` it is to be one that the downstream declines."""
+
+    key: str
+    fingerprint: str
+    token: int
+    revision: int | None = None
+    declines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ok:
-    """The call was accepted: with the row, or the entry of the commit, where the answer carries it."""
+    """The call was accepted: with the row, or the entry of the commit, where the answer carries it.
+
+    A downstream that keeps keys tells what it holds: to an effect, a tombstone or a query. That it declined,
+    and keeps it, is such an answer, and no refusal.
+    """
 
     row: Row | None = None
     entry: Entry | None = None
+    held: Held | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,4 +326,71 @@ class Adapter(Protocol):
 
     def close_world(self, world: Any) -> None:
         """The world is not needed any more; its handles are closed."""
+        ...
+
+
+@runtime_checkable
+class Downstream(Protocol):
+    """One handle on the downstream of a world. An exception counts as no answer."""
+
+    def apply(self, effect: Effect) -> Answer:
+        """Apply the effect; where keys are kept, `Ok` with what is held under its key from now on."""
+        ...
+
+    def tombstone(self, key: str, fingerprint: str, *, token: int) -> Answer:
+        """Give an effect up (§7): `Ok` with what is held under the key. Only asked where keys are kept."""
+        ...
+
+    def query(self, key: str) -> Answer:
+        """Ask by the key: `Ok` with what is held. Only asked where keys are kept or it is queryable."""
+        ...
+
+    def raise_fence(self, token: int) -> Answer:
+        """Record a token and do nothing else. Only asked of a fenced one."""
+        ...
+
+    def change_elsewhere(self) -> None:
+        """Somebody else changes the resource: its revision rises. Only asked of a revisioned one."""
+        ...
+
+    def close(self) -> None:
+        """Give up the handle, as the death of the downstream does."""
+        ...
+
+
+@runtime_checkable
+class EffectsAdapter(Adapter, Protocol):
+    """An adapter with `Capability.EFFECTS`: one step with one outside effect, and a downstream for it."""
+
+    @property
+    def downstream(self) -> frozenset[Ability]:
+        """What the downstream can do; nothing at all is an opaque one."""
+        ...
+
+    def open_downstream(self, world: Any, surroundings: Surroundings) -> Downstream:
+        """A handle of its own on the world's downstream. Records outlive it, in the world."""
+        ...
+
+
+class RewindingAdapter(Adapter, Protocol):
+    """What an adapter may have besides, so that thousands of schedules are run in one world.
+
+    Only for implementations whose handles remember nothing of what is stored: they stay open. Without these,
+    each schedule has a world of its own, and the moves to its start are made again.
+    """
+
+    def snapshot(self, world: Any) -> Any:
+        """All that is stored, also what `observe` does not show."""
+        ...
+
+    def restore(self, world: Any, snapshot: Any) -> None:
+        """Make the world hold exactly that again."""
+        ...
+
+    def stamp(self, world: Any) -> Any:
+        """A value that is another one whenever anything has been changed that another handle can read.
+
+        With it the world is not looked at again after a statement that changed nothing, and statements that
+        only read are not tried in both orders.
+        """
         ...

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fencepost.checker.traces import show_value
-from fencepost.conformance.adapter import Answer, Entry, Ok, Owner, Refused, Row, Unknown
+from fencepost.conformance.adapter import Answer, Entry, Held, Ok, Owner, Refused, Row, Unknown
 from fencepost.conformance.mapping import Lease
 from fencepost.conformance.oracle import Oracle, Rest, Transition
 from fencepost.conformance.vocabulary import Names, Seen
@@ -38,6 +38,11 @@ def told_falsely(told: Answer | None, seen: Seen, asked_for: str | None, *, with
         return "the answer carries no row"
     if row is not None and row != seen.row:
         return f"the answer tells of {show_row(row)}, but {show_row(seen.row)} is stored"
+    if isinstance(told, Ok) and told.held is not None:
+        nothing = Held(told.held.key, "nothing")
+        kept = next((h for h in seen.ledger.held if h.key == told.held.key), nothing)
+        if kept != told.held:
+            return f"the answer tells that {show_held(told.held)}, but {show_held(kept)}"
     log = seen.observation.log
     if log is None or not isinstance(told, Ok):
         return ""
@@ -67,6 +72,11 @@ def stored_otherwise(oracle: Oracle, observed: Sequence[str], found: Rest, wante
 def entries_differ(seen: Seen, names: Names, model: RunningState) -> str:
     """Each entry of the log says what its commit said."""
     for entry in seen.observation.log or ():
+        made = names.commits.get(entry.commit_id)
+        if made is not None:
+            if entry.lease_version not in (None, made.lease_version) or entry.owner not in (None, made.owner):
+                return f"the log has {show_entry(entry)}, but that commit named {made}"
+            continue
         c = names.commit_ids.get(entry.commit_id)
         if c is None or not model.request[c].present:
             continue
@@ -111,6 +121,13 @@ def show_entry(entry: Entry) -> str:
     return f"commit {entry.commit_id} as state version {entry.state_version}{lease}{owner}"
 
 
+def show_held(held: Held) -> str:
+    """What is kept under a key, in words."""
+    receipt = "" if held.receipt is None else f" {held.receipt!r}"
+    of = f" for {held.fingerprint}" if held.fingerprint else ""
+    return f"{held.kind}{receipt}{of} is kept under {held.key}"
+
+
 def show_answer(told: Answer | None) -> str:
     """An answer in a few words: the code, and the versions that came with it."""
     if told is None:
@@ -122,4 +139,5 @@ def show_answer(told: Answer | None) -> str:
     if isinstance(told, Refused):
         return f"{told.code}{versions}"
     entry = "" if told.entry is None else f" {told.entry.commit_id} is {told.entry.state_version}"
-    return f"ok{versions}{entry}"
+    held = "" if told.held is None else f" {told.held.kind}"
+    return f"ok{versions}{entry}{held}"

@@ -29,10 +29,14 @@ Steps = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is reached, and the steps that lead there: actions with the codes of their arguments."""
+    """What is reached, and the steps that lead there: actions with the codes of their arguments.
+
+    `also` is what else is reached by the same steps.
+    """
 
     name: str
     steps: Steps
+    also: tuple[str, ...] = ()
 
 
 def goals(
@@ -66,7 +70,9 @@ def goals(
         numbers = [number for number, _ in result.path(hit.state)]
         numbers += [] if hit.command is None else [hit.command]
         steps = tuple((model.commands[n].action.name, model.commands[n].arguments) for n in numbers)
-        found.setdefault(steps, Goal(seek.name, steps))
+        first = found.setdefault(steps, Goal(seek.name, steps))
+        if first.name != seek.name:
+            found[steps] = replace(first, also=(*first.also, seek.name))
     return tuple(sorted(found.values(), key=lambda goal: len(goal.steps)))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fencepost.conformance.goals import Goal
 from fencepost.conformance.mapping import Lease
 from fencepost.conformance.runs import breaks
-from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, WAIT, Move, Plan, Session, Step
+from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, WAIT, Move, Plan, Session, Step
 from fencepost.model.core.state import WORLD
 
 if TYPE_CHECKING:
@@ -166,7 +166,17 @@ def machine(plan: Plan, goals: Callable[[], Sequence[Goal]], watch: Watch) -> ty
     for name in plan.performances:
         made = as_rule(**draws[name])(_rule(name))
         setattr(LockStep, name, guarded_by(_possible(name))(made))
+    if RESTART in plan.others:
+        setattr(LockStep, RESTART, rule(wait_ms=st.sampled_from(WAITS_MS))(_restart))
     return LockStep
+
+
+def _restart(self: Any, wait_ms: int) -> None:
+    """The downstream is closed and opened again."""
+    self.player.play(Move(RESTART, (), wait_ms))
+
+
+_restart.__name__ = RESTART
 
 
 def _possible(name: str) -> Callable[[Any], bool]:
@@ -201,7 +211,9 @@ def _steering(plan: Plan, draws: Mapping[str, Mapping[str, SearchStrategy[Any]]]
 
     faults = {name for name in draws if plan.oracle.protocol.actions[name].actor == WORLD}
     table = [
-        name for name in (*draws, WAIT) for _ in range(1 if name in (*faults, WAIT) else WEIGHT)
+        name
+        for name in (*draws, *plan.others)
+        for _ in range(1 if name in (*faults, *plan.others) else WEIGHT)
     ] * COPIES
     random.Random(0).shuffle(table)  # so that what is not possible does not always lead to the same neighbour
     options = {name: plan.oracle.options(name) for name in draws}
@@ -213,9 +225,9 @@ def _steering(plan: Plan, draws: Mapping[str, Mapping[str, SearchStrategy[Any]]]
         self = draw(st.runner())
         possible = {name: set(self.player.choices(name)) for name in draws}
         allowed = {n for n, found in possible.items() if found and not (self.player.calm and n in faults)}
-        name = _next(table, draw(place), allowed | {WAIT})
+        name = _next(table, draw(place), allowed | set(plan.others))
         found = next(r for r in self.rules if r.function.__name__ == name)
-        if name == WAIT:
+        if name in plan.others:
             return found, {"wait_ms": draw(waits)}
         arguments = _next(options[name], draw(places[name]), possible[name])
         others = {key: draw(strategy) for key, strategy in draws[name].items() if key != "arguments"}

@@ -8,13 +8,13 @@ else lists actions: what can happen, when, and with which arguments is read from
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fencepost.conformance.adapter import Answer, Capability, Commit
-from fencepost.conformance.vocabulary import MappingError
+from fencepost.conformance.vocabulary import MappingError, has_downstream
 from fencepost.model import Protocol
 from fencepost.model.domains import Element
 from fencepost.model.protocol import Action
@@ -39,13 +39,21 @@ class Lease(Enum):
 class Performance:
     """How an action is done: the function, the capability that it takes, and what it does to the lease's end.
 
-    `asks_for` is the parameter that names the commit whose fate the call asks for.
+    `asks_for` is the parameter that names the commit whose fate the call asks for, `request` the one that
+    names the request which a downstream decides. Only what the store answers tells of the row.
     """
 
     function: Performer
     needs: Capability | None = None
     lease: Lease = Lease.STAYS
     asks_for: str = ""
+    request: str = ""
+    tells_of_row: bool = True
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a call to the implementation: its mapping is written to give an answer."""
+        return "Answer" in str(self.function.__annotations__.get("return"))
 
     @property
     def takes_lease_ms(self) -> bool:
@@ -54,6 +62,7 @@ class Performance:
 
 
 PERFORMANCES: dict[str, Performance] = {}
+"""For the core. Those for effects are in `effects`."""
 
 
 def performs(action: str, **details: Any) -> Callable[[Performer], Performer]:
@@ -70,11 +79,12 @@ def performance_of(protocol: Protocol, action: Action) -> Performance:
     """How an action is done. MappingError when that is not written, or takes other parameters."""
     parameters = [name for name, _ in action.parameters]
     signature = ", ".join(["session", *parameters])
-    found = PERFORMANCES.get(action.name)
+    where, table = _table_of(protocol)
+    found = table.get(action.name)
     if found is None:
         raise MappingError(
             f"the action {action.name!r} of {protocol.name} is not mapped to implementations; "
-            f"write in {__name__}\n"
+            f"write in {where}\n"
             f"    @performs({action.name!r})\n"
             f"    def {action.name}({signature}):\n"
             f'        """{action.doc}"""\n'
@@ -84,10 +94,19 @@ def performance_of(protocol: Protocol, action: Action) -> Performance:
     if has != parameters:
         raise MappingError(
             f"the action {action.name!r} of {protocol.name} takes {parameters}, "
-            f"its mapping in {__name__} takes {has}; "
+            f"its mapping in {where} takes {has}; "
             f"change it to def {action.name}({signature})"
         )
     return found
+
+
+def _table_of(protocol: Protocol) -> tuple[str, Mapping[str, Performance]]:
+    """The module that maps the actions of a protocol, and its table."""
+    if not has_downstream(protocol):
+        return __name__, PERFORMANCES
+    from fencepost.conformance import effects
+
+    return effects.__name__, effects.PERFORMANCES
 
 
 # -- Calls of workers.

@@ -182,8 +182,7 @@ class Oracle:
             body = action.function
             if not isinstance(body, FunctionType):
                 raise ModelError(f"{action.name} is no plain function", instead="define it with def")
-            names = {**body.__globals__, "refuse_unless": lambda condition, code: None}  # noqa: ARG005
-            found = FunctionType(body.__code__, names, body.__name__, body.__defaults__, body.__closure__)
+            found = with_guards(body, lambda condition, code: None)  # noqa: ARG005
             self._accepting[action.name] = found
         return found
 
@@ -221,6 +220,45 @@ class Oracle:
             except CannotTellError as error:
                 found[claim.name] = f"it asks {error.what}; a run shows only what did happen"
         return found
+
+
+def with_guards(body: FunctionType, guard: Callable[[object, str], None]) -> FunctionType:
+    """The body of an operation with another `refuse_unless`, also in the plain helpers that it calls."""
+    names = {**body.__globals__, "refuse_unless": guard}
+    for name in body.__code__.co_names:
+        helper = body.__globals__.get(name)
+        if isinstance(helper, FunctionType) and _refuses(helper, {body}):
+            names[name] = with_guards(helper, guard)
+    return FunctionType(body.__code__, names, body.__name__, body.__defaults__, body.__closure__)
+
+
+def _refuses(function: FunctionType, seen: set[FunctionType]) -> bool:
+    """Whether a helper of the model can refuse."""
+    if function in seen or function.__name__ == "refuse_unless":
+        return False
+    seen.add(function)
+    called = [function.__globals__.get(name) for name in function.__code__.co_names]
+    return "refuse_unless" in function.__code__.co_names or any(
+        isinstance(helper, FunctionType)
+        and helper.__module__ == function.__module__
+        and _refuses(helper, seen)
+        for helper in called
+    )
+
+
+def merged(before: Rest, after: Rest, now: Rest) -> Rest:
+    """The state of now with each cell that a step changed as that step left it."""
+    if now is before:
+        return after
+    made = []
+    for old, new, current in zip(before, after, now, strict=True):
+        if old == new:
+            made.append(current)
+        elif type(old) is tuple and type(new) is tuple and len(old) == len(new):
+            made.append(tuple(c if o == n else n for o, n, c in zip(old, new, current, strict=True)))
+        else:
+            made.append(new)
+    return tuple(made)
 
 
 def _forget(table: dict[Any, Any]) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import TextWrapper
 from typing import Any
 
-from fencepost.checker.subject import core_subject
 from fencepost.checker.traces import Trace, TraceStep, table
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED, Finding, Report, Verdict
 from fencepost.conformance.compare import show_answer
 from fencepost.conformance.runs import LOCK_STEP, SavedRun, saved_run
 from fencepost.conformance.session import Plan, Step
+from fencepost.conformance.subjects import subject_of
 
 UNTELLABLE = "untellable"
 """Marks a finding on a claim about which no run of any implementation can say anything."""
@@ -53,6 +54,21 @@ class Conformance(Report):
         return made
 
 
+def joined(reports: Sequence[Conformance]) -> Conformance:
+    """Several reports on one adapter as one."""
+    if len(reports) == 1:
+        return reports[0]
+    figures: dict[str, Any] = {
+        name: sum(r.figures.get(name, 0) for r in reports)
+        for name in ("runs", "steps", "goals", "seconds", "at_the_very_end", "cut_short")
+    }
+    figures["parts"] = [dict(r.figures) for r in reports]
+    notes = tuple(dict.fromkeys(note for r in reports for note in r.notes))
+    first = reports[0]
+    findings = tuple(f for r in reports for f in r.findings)
+    return Conformance(first.command, first.subject, findings, figures, notes, None, first.declared)
+
+
 def refutation(
     plan: Plan, claim_name: str, steps: Sequence[Step], *, unsteady: str
 ) -> tuple[Trace, dict[str, Any]]:
@@ -79,31 +95,63 @@ def _trace(plan: Plan, run: SavedRun, steps: Sequence[Step], lines: Sequence[str
             codes = runner.codes(step.transition.state)
         made.append(TraceStep(step.move.action, step.move.arguments, step.label, step.answered, codes))
     source = {"adapter": run.adapter, "variant": plan.adapter.model_variant, "run": run.token}
+    source["protocol"] = run.protocol
     return Trace(
         run.adapter, run.breaks, run.scope, run.fingerprint, initial, tuple(made), tuple(lines), source
     )
 
 
-def finding_lines(finding: Finding) -> list[str]:
-    """A finding with its run: the cells that change, both sides' answers, and how to make the run again."""
+WIDTH = 110
+"""Sentences in a report that is saved, as in a test's failure, are not wider."""
+
+
+def finding_lines(finding: Finding, *, again: Sequence[str] = ()) -> list[str]:
+    """A finding with its run: the cells that change, both sides' answers, and how to make the run again.
+
+    `again` are the lines that say so, for a run that has been saved; then long sentences are wrapped.
+    """
     trace = finding.trace
     claim = finding.claim
     declared = f", as declared: {finding.details['declared']}" if "declared" in finding.details else ""
-    lines = [
-        f"{finding.verdict.value}  {claim.id} {claim.name}{declared}",
-        f"         {claim.sentence}",
-        f"         {finding.method} · {finding.bound}",
-        f"         {finding.why}",
-    ]
+    facts = (claim.sentence, f"{finding.method} · {finding.bound}", finding.why)
+    lines = [f"{finding.verdict.value}  {claim.id} {claim.name}{declared}"]
+    lines += [line for fact in facts for line in _wrapped(fact, " " * 9, wraps=bool(again))]
     if trace is None:
         return lines
-    protocol = core_subject(trace.source["variant"]).protocol
-    lines += ["", *(f"  {line}".rstrip() for line in table(trace, protocol)), "", *answers_table(finding), ""]
-    lines += [f"  {line}" for line in trace.explanation]
+    protocol = subject_of(trace.source.get("protocol", ""), trace.source["variant"]).protocol
+    lines += ["", *(f"  {line}".rstrip() for line in table(trace, protocol)), ""]
+    lines += [*(statements_table(finding) if "tape" in finding.details else answers_table(finding)), ""]
+    sentences = list(trace.explanation)
     if claim.name != LOCK_STEP.name:
-        lines.append(f"  broken in the last step: {claim.id} {claim.name}: {claim.sentence}")
-    lines.append(f"  again  replay_run({trace.source['run'] + '.json'!r}, adapter), once the run is saved")
-    return lines
+        sentences.append(f"broken in the last step: {claim.id} {claim.name}: {claim.sentence}")
+    lines += [line for sentence in sentences for line in _wrapped(sentence, "  ", wraps=bool(again))]
+    if again:
+        return [*lines, "", *(f"  {line}" for line in again)]
+    kind, call = ("tape", "replay_tape") if "tape" in finding.details else ("run", "replay_run")
+    saved = "it" if kind == "tape" else "the run"
+    return [*lines, f"  again  {call}({trace.source[kind] + '.json'!r}, adapter), once {saved} is saved"]
+
+
+def _wrapped(text: str, indent: str, *, wraps: bool) -> list[str]:
+    if not wraps:
+        return [indent + text]
+    made = TextWrapper(WIDTH, indent, f"{indent}  ", break_long_words=False, break_on_hyphens=False)
+    return made.wrap(text) or [indent]
+
+
+def statements_table(finding: Finding) -> list[str]:
+    """The statements in the order in which they were run, and what each changed."""
+    rows = finding.details.get("statements", ())
+    return in_columns(rows) if rows else []
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def answers_table(finding: Finding) -> list[str]:
@@ -115,8 +163,4 @@ def answers_table(finding: Finding) -> list[str]:
         star = "" if expected == answered else " *"
         model, there = ("-", "-") if shown == "-" else (expected, shown)
         rows.append((str(number), label, str(now_ms), model, there + star))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return in_columns(rows)

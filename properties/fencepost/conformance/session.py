@@ -16,10 +16,13 @@ from typing import Any, Self
 
 from fencepost.conformance import compare
 from fencepost.conformance.adapter import (
+    Ability,
     Adapter,
     Answer,
     Capability,
     Commit,
+    Downstream,
+    EffectsAdapter,
     Observation,
     Ok,
     Owner,
@@ -31,9 +34,11 @@ from fencepost.conformance.mapping import Lease, Performance, performance_of
 from fencepost.conformance.oracle import Cut, Moves, Oracle, Rest, Transition
 from fencepost.conformance.vocabulary import (
     CannotEmbedError,
+    MappingError,
     Names,
     Seen,
     embedded,
+    has_downstream,
     observed_variables,
 )
 from fencepost.model import FencepostError, ModelError
@@ -47,7 +52,13 @@ START_MS = 1_000
 LEASE_MS = 10
 
 WAIT = "wait"
-"""The one move that no action of the model makes: time passes, no lease ends, and nothing may change."""
+"""A move that no action of the model makes: time passes, no lease ends, and nothing may change."""
+
+RESTART = "restart_downstream"
+"""Another one: the downstream is closed and opened again, and nothing may change.
+
+In the model it is a fault, since there the records are lost by it.
+"""
 
 LAST_MOMENT_MS = 1_000_000
 """A wait longer than any lease: it lasts until the last millisecond in which the lease is live."""
@@ -124,6 +135,20 @@ class Plan:
             if name in allowed and (how.needs is None or how.needs in offered)
         }
 
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What the downstream can do, where the model and the adapter have one."""
+        adapter = self.adapter
+        if has_downstream(self.oracle.protocol) and Capability.EFFECTS in adapter.capabilities:
+            return adapter.downstream if isinstance(adapter, EffectsAdapter) else frozenset()
+        return frozenset()
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The moves that no action of the model makes."""
+        restarts = Ability.RESTARTS in self.abilities and RESTART not in self.performances
+        return (WAIT, RESTART) if restarts else (WAIT,)
+
     def judged(self, before: Rest, made: Transition) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the claims that a step breaks, and of the witnesses that it reaches."""
         true = self.oracle.true_of(self.claims, before, made)
@@ -147,6 +172,7 @@ class Session:
     names: Names = field(init=False)
     _world: Any = field(init=False)
     _handles: dict[str, Worker] = field(default_factory=dict)
+    _downstream: Downstream | None = None
     _seen: Seen = field(init=False)
     _moves: Moves = field(init=False)
 
@@ -159,6 +185,8 @@ class Session:
             for w in values_of(workers, oracle.scope):
                 if self.model.up[w]:
                     self.open(w, self.model.incarnation[w])
+            if has_downstream(oracle.protocol):
+                self.open_downstream()
             self._seen = self._look()
             self._check_start()
         except BaseException:
@@ -182,6 +210,10 @@ class Session:
             with suppress(Exception):
                 handle.close()
         self._handles.clear()
+        if self._downstream is not None:
+            with suppress(Exception):
+                self._downstream.close()
+        self._downstream = None
         self.plan.adapter.close_world(self._world)
 
     # -- what moves are made of; for the mapping
@@ -202,6 +234,30 @@ class Session:
     def drop(self, w: Element) -> None:
         """The worker dies, and its handle with it."""
         self._handles.pop(w.label).close()
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What the downstream can do."""
+        return self.plan.abilities
+
+    @property
+    def downstream(self) -> Downstream:
+        """The handle on the downstream."""
+        if self._downstream is None:
+            raise MappingError(f"{self.plan.adapter.name}: there is no downstream; add Capability.EFFECTS")
+        return self._downstream
+
+    def open_downstream(self) -> None:
+        """A handle on the downstream, where the adapter has one."""
+        adapter = self.plan.adapter
+        if Capability.EFFECTS in adapter.capabilities and isinstance(adapter, EffectsAdapter):
+            self._downstream = adapter.open_downstream(self._world, self._surroundings())
+
+    def restart_downstream(self) -> None:
+        """The downstream dies, and another one begins on what is left."""
+        self.downstream.close()
+        self._downstream = None
+        self.open_downstream()
 
     def sender(self, c: Element) -> Owner:
         """Who sent a commit."""
@@ -225,11 +281,15 @@ class Session:
             courier.close()
 
     def _opened(self, name: str, incarnation: int) -> Worker:
-        around = Surroundings(clock_ms=lambda: self.now_ms)
-        return self.plan.adapter.open_worker(self._world, name, incarnation, around)
+        return self.plan.adapter.open_worker(self._world, name, incarnation, self._surroundings())
+
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(clock_ms=lambda: self.now_ms)
 
     def _look(self) -> Seen:
-        return Seen(self.plan.adapter.observe(self._world), self.now_ms, self.names)
+        seen = self.names.seen(self.plan.adapter.observe(self._world), self.now_ms)
+        self.names.deciding = ""
+        return seen
 
     # -- moves
 
@@ -243,6 +303,8 @@ class Session:
             return None
         if move.action == WAIT:
             step = self._wait(move)
+        elif move.action == RESTART and RESTART in self.plan.others:
+            step = self._restart(move)
         else:
             how = self.plan.performances.get(move.action)
             expected = self._moves.get(move.action, {}).get(move.arguments)
@@ -265,6 +327,32 @@ class Session:
             move, WAIT, self.now_ms, "done", "done", None, self._seen.observation, difference=self.over
         )
 
+    def _restart(self, move: Move) -> Step:
+        self._pass_time(move.wait_ms, runs_out=False)
+        oracle, start, wrong = self.plan.oracle, self.state, ""
+        broken: tuple[str, ...] = ()
+        witnessed: tuple[str, ...] = ()
+        try:
+            self.restart_downstream()
+            self._seen = self._look()
+            state = oracle.overlaid(start, embedded(oracle.protocol, self.plan.observed, self._seen))
+            wrong = compare.stored_otherwise(oracle, self.plan.observed, state, start)
+            made = Transition(oracle.protocol.actions[RESTART], (), "done", state)
+            if wrong:
+                broken, witnessed = self.plan.judged(start, made)
+                self._stand(state)
+        except (CannotEmbedError, ModelError) as error:
+            self.over = wrong = str(error)
+        except FencepostError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a downstream that does not come back
+            self.over = wrong = f"{type(error).__name__}: {error}"
+        difference = f"the downstream was restarted, and afterwards {wrong}" if wrong else ""
+        return Step(
+            move, f"{RESTART}()", self.now_ms, "done", "done", None, self._seen.observation, None,
+            difference, broken, witnessed,
+        )  # fmt: skip
+
     def _pass_time(self, wait_ms: int, *, runs_out: bool) -> None:
         ends_ms = self._seen.row.expires_at_ms
         if runs_out:
@@ -285,7 +373,7 @@ class Session:
         told = self._call(how, expected)
         answered = self._outcome(told, expected)
         self._seen = self._look()
-        with_row = Capability.VERSIONS in self.plan.adapter.capabilities
+        with_row = how.tells_of_row and Capability.VERSIONS in self.plan.adapter.capabilities
         wrong = compare.answers_differ(expected, told, answered) or compare.told_falsely(
             told, self._seen, asked_for, with_row=with_row
         )
@@ -342,7 +430,7 @@ class Session:
         stored = embedded(oracle.protocol, self.plan.observed, self._seen)
         as_told = stored
         if isinstance(told, Ok):
-            seen = self._seen.told(told.row, told.entry, asked_for)
+            seen = self._seen.told(told.row, told.entry, asked_for, told.held)
             as_told = embedded(oracle.protocol, self.plan.observed, seen)
         return oracle.followed(
             self.state, expected, called=told is not None, outcome=answered, told=as_told, stored=stored

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fencepost.checker.subject import Subject, UsageError, core_subject
+from fencepost.checker.subject import Subject, UsageError
 from fencepost.checker.verdicts import Finding, Verdict
-from fencepost.conformance.adapter import Adapter
+from fencepost.conformance import effects
+from fencepost.conformance.adapter import Adapter, Capability, EffectsAdapter
 from fencepost.conformance.goals import Goal, goals
 from fencepost.conformance.lockstep import MOST_TRIES, Watch, machine, run_machine, runs_out
 from fencepost.conformance.mapping import Lease
 from fencepost.conformance.oracle import Oracle
-from fencepost.conformance.report import UNTELLABLE, Conformance, refutation
+from fencepost.conformance.report import UNTELLABLE, Conformance, joined, refutation
 from fencepost.conformance.runs import (
     LOCK_STEP,
     again,
@@ -30,9 +32,12 @@ from fencepost.conformance.runs import (
     shortened,
     until_broken,
 )
-from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, WAIT, Move, Plan, Session, Step
+from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, Move, Plan, Session, Step
+from fencepost.conformance.subjects import EFFECTS_SUBJECT, subject_of
+from fencepost.conformance.vocabulary import has_downstream
 from fencepost.model import Protocol, Scope
 from fencepost.model.core.state import STORE
+from fencepost.model.language import reading
 from fencepost.properties import Claim
 
 Progress = Callable[[str], None]
@@ -80,24 +85,56 @@ def prepare(
     subject: Subject | None = None,
 ) -> tuple[Plan, Preparation]:
     """The plan of an adapter's runs, and which claims they are about. Raises MappingError and UsageError."""
-    about = subject if subject is not None else core_subject(adapter.model_variant)
+    about = subject if subject is not None else subject_of(variant=adapter.model_variant)
     ids = list(claims)
     of_model = [i for i in ids if i not in (LOCK_STEP.id, LOCK_STEP.name)]
     chosen = about.chosen(of_model) if of_model or not ids else []
     known = {LOCK_STEP.id, *(c.id for c in about.claims.promises())}
+    known |= {c.id for each in (subject_of(), EFFECTS_SUBJECT) for c in each.claims.promises()}
     for declared in adapter.deviations:
         if declared not in known:
             raise UsageError(
                 f"{adapter.name} declares that it does not hold {declared!r}, which is no claim's id"
             )
-    oracle = Oracle(about.protocol, scope or SCOPE)
-    untellable = oracle.untellable(chosen)
+    oracle = Oracle(about.protocol, scope or _scope_for(adapter, about.protocol))
+    untellable = {**oracle.untellable(chosen), **_says_nothing(oracle, chosen)}
     unseen = _reads_unseen(Plan(adapter, oracle), [c for c in chosen if c.name not in untellable])
     asked = tuple(c for c in chosen if c.name not in untellable and c.name not in unseen)
     witnesses = {w.name: w for c in asked for w in about.claims.witnesses_of(c.id) if w.name in c.witnesses}
     plan = Plan(adapter, oracle, asked, tuple(witnesses.values()))
     compared = (LOCK_STEP,) if len(of_model) < len(ids) or not ids else ()
     return plan, Preparation(plan, (*compared, *chosen), untellable, unseen)
+
+
+def _scope_for(adapter: Adapter, protocol: Protocol) -> Scope:
+    """How far runs go: with a downstream, as far as what it can do makes sense of."""
+    if not has_downstream(protocol):
+        return SCOPE
+    if Capability.EFFECTS not in adapter.capabilities or not isinstance(adapter, EffectsAdapter):
+        raise UsageError(
+            f"{adapter.name} has no effects; declare Capability.EFFECTS and write what EffectsAdapter names"
+        )
+    return effects.scope_of(adapter.downstream)
+
+
+class _ReadError(Exception):
+    """A claim reads the state."""
+
+
+class _Unread:
+    def __getattr__(self, name: str) -> Any:
+        raise _ReadError(name)
+
+
+def _says_nothing(oracle: Oracle, chosen: Iterable[Claim]) -> dict[str, str]:
+    """Claims that are true here whatever happens: they are about what such a downstream cannot do."""
+    found = {}
+    for claim in chosen:
+        unread = [_Unread()] * claim.predicate.__code__.co_argcount
+        with reading(oracle.runner), suppress(_ReadError):
+            if has_downstream(oracle.protocol) and claim.predicate(*unread):
+                found[claim.name] = "it says nothing of a downstream that can do no more than this one"
+    return found
 
 
 def _reads_unseen(plan: Plan, chosen: Sequence[Claim]) -> dict[str, str]:
@@ -139,7 +176,8 @@ class Tally:
         self.steps += 1
         self.kinds[f"{step.move.action}: {step.answered}"] += 1
         self.witnessed.update(step.witnessed)
-        if step.move.action != WAIT and runs_out(self.plan, step.move.action) and step.move.wait_ms == 0:
+        action, wait_ms = step.move.action, step.move.wait_ms
+        if action in self.plan.performances and runs_out(self.plan, action) and wait_ms == 0:
             self.at_the_very_end += 1
 
     def end(self, session: Session) -> None:
@@ -158,6 +196,8 @@ class Search:
     on_progress: Progress | None = None
     tally: Tally = field(init=False)
     broken: dict[str, list[Step]] = field(default_factory=dict)
+    beyond: frozenset[str] = frozenset()
+    """Witnesses that with such a downstream the model itself does not come to."""
 
     def __post_init__(self) -> None:
         """Begin to count."""
@@ -177,26 +217,32 @@ class Search:
     def to_goals(self, chosen: Sequence[Goal]) -> None:
         """Straight to each goal: at once, and again with each move in the last millisecond of a lease.
 
-        The first time renewals ask for less than what is left.
+        The first time renewals ask for less than what is left. A downstream that can be restarted is, before
+        each move, in a third run to each goal.
         """
-        for wait_ms, renewal_ms in ((0, 1), (LAST_MOMENT_MS, LEASE_MS)):
+        ways = [(0, 1, False), (LAST_MOMENT_MS, LEASE_MS, False)]
+        if RESTART in self.prepared.plan.others:
+            ways.append((0, LEASE_MS, True))
+        for wait_ms, renewal_ms, restarts in ways:
             for number, goal in enumerate(chosen, 1):
                 if self.expired():
                     return
                 if self.on_progress is not None:
                     self.on_progress(f"goal {number} of {len(chosen)}: {goal.name}")
-                self._to_goal(goal, wait_ms, renewal_ms)
+                self._to_goal(goal, wait_ms, renewal_ms, restarts=restarts)
 
-    def _to_goal(self, goal: Goal, wait_ms: int, renewal_ms: int) -> None:
+    def _to_goal(self, goal: Goal, wait_ms: int, renewal_ms: int, *, restarts: bool) -> None:
         performances = self.prepared.plan.performances
         with Session(self.prepared.plan) as session:
             for action, arguments in goal.steps:
                 lease = performances[action].lease
                 waits_ms = 0 if lease is Lease.RUNS_OUT else wait_ms
                 lease_ms = renewal_ms if lease is Lease.EXTENDS else LEASE_MS
-                step = session.play(Move(action, arguments, waits_ms, lease_ms))
-                if step is not None:
-                    self.tally.step(step)
+                moves = [Move(action, arguments, waits_ms, lease_ms)]
+                for move in [Move(RESTART), *moves] if restarts else moves:
+                    step = session.play(move)
+                    if step is not None:
+                        self.tally.step(step)
             self.tally.end(session)
             self.note(session.steps, self.prepared.wanted | self.prepared.declared)
 
@@ -234,6 +280,8 @@ def goals_of(plan: Plan) -> tuple[Goal, ...]:
     """The goals of what the implementation offers, in the model's smallest scope; found once in a process."""
     protocol = plan.oracle.protocol
     scope = protocol.scopes.get("small", plan.oracle.scope)
+    if has_downstream(protocol):
+        scope = effects.goal_scope(plan.abilities)
     scope = scope.but(switches=scope.switches & plan.oracle.scope.switches)
     key = (
         id(protocol),
@@ -248,6 +296,25 @@ def goals_of(plan: Plan) -> tuple[Goal, ...]:
         both = {goal.steps: goal for goal in (*_by_time(plan, found), *found)}
         _GOALS[key] = protocol, tuple(sorted(both.values(), key=lambda goal: len(goal.steps)))
     return _GOALS[key][1]
+
+
+def beyond_reach(plan: Plan) -> frozenset[str]:
+    """The witnesses that the model does not come to because of what the downstream cannot do.
+
+    None where the adapter offers less than the model may do: then that may be why.
+    """
+    less = {a.name for a in plan.oracle.actions()} - set(plan.performances)
+    if less or not has_downstream(plan.oracle.protocol):
+        return frozenset()
+    reached = {name for goal in goals_of(plan) for name in (goal.name, *goal.also)}
+    return frozenset({w.name for w in plan.witnesses} - reached)
+
+
+def silent(claim: Claim, beyond: Collection[str]) -> str:
+    """Why nothing is said about a claim with such a downstream, if none of its witnesses can come about."""
+    if claim.witnesses and all(w in beyond for w in claim.witnesses):
+        return f"with such a downstream the model comes to no {' and no '.join(claim.witnesses)}"
+    return ""
 
 
 def _by_time(plan: Plan, found: Iterable[Goal]) -> Iterator[Goal]:
@@ -284,9 +351,49 @@ def verify(
     _, prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
     search = Search(prepared, None if budget_s is None else started + budget_s, on_progress)
     chosen = goals_of(prepared.plan)
+    search.beyond = beyond_reach(prepared.plan)
     search.to_goals(chosen)
     search.at_random(chosen, examples=examples, steps=steps, seed=seed)
     return _report(search, started, {"goals": len(chosen), "seed": seed})
+
+
+def verify_all(
+    adapter: Adapter,
+    *,
+    examples: int = 100,
+    steps: int = 25,
+    seed: int = 0,
+    budget_s: float | None = None,
+    claims: Iterable[str] = (),
+    on_progress: Progress | None = None,
+) -> Conformance:
+    """`verify` for the core and, where the adapter has effects, for them too, in one report.
+
+    The findings of both are in it; of several on one id, `of` and `verdicts` give the worst. `budget_s` is
+    for both together: effects get what the core has left. `claims` are ids or names of either.
+    """
+    started, wanted = time.perf_counter(), list(claims)
+    subjects = [subject_of(variant=adapter.model_variant)]
+    if Capability.EFFECTS in adapter.capabilities:
+        subjects.append(subject_of(EFFECTS_SUBJECT.protocol.name, adapter.model_variant))
+    names = [
+        {LOCK_STEP.id, LOCK_STEP.name, *(x for c in s.claims.claims.values() for x in (c.id, c.name))}
+        for s in subjects
+    ]
+    strange = [one for one in wanted if not any(one in known for known in names)]
+    reports = []
+    for subject, known in zip(subjects, names, strict=True):
+        asked = [one for one in wanted if one in known] + strange  # which `verify` refuses, by name
+        if wanted and not asked:
+            continue
+        left = None if budget_s is None else max(0.0, budget_s - (time.perf_counter() - started))
+        reports.append(
+            verify(
+                adapter, examples=examples, steps=steps, seed=seed, budget_s=left, claims=asked,
+                subject=subject, on_progress=on_progress,
+            )
+        )  # fmt: skip
+    return joined(reports)
 
 
 def _report(search: Search, started: float, figures: Mapping[str, Any]) -> Conformance:
@@ -333,13 +440,16 @@ def _verdict(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str,
         return Verdict.NOT_EXERCISED, prepared.unseen[claim.name], None, {}
     if claim.name in search.broken:
         return _broken(search, claim)
-    missing = [w for w in claim.witnesses if not tally.witnessed[w]]
+    if silent(claim, search.beyond):
+        return Verdict.NOT_EXERCISED, silent(claim, search.beyond), None, {UNTELLABLE: True}
+    witnesses = [w for w in claim.witnesses if w not in search.beyond]
+    missing = [w for w in witnesses if not tally.witnessed[w]]
     if missing or not tally.steps:
         never = f"no {' and no '.join(missing)} came about" if missing else "no step was made"
         if search.expired():
             return Verdict.UNDETERMINED, f"the budget ended the search: {never}", None, {}
         return Verdict.NOT_EXERCISED, f"never exercised: {never}", None, {}
-    counts = [f"{w} × {tally.witnessed[w]}" for w in claim.witnesses]
+    counts = [f"{w} × {tally.witnessed[w]}" for w in witnesses]
     return Verdict.HELD, ", ".join(counts) or f"{len(tally.kinds)} kinds of steps", None, {}
 
 
@@ -374,7 +484,7 @@ class Replayed:
 def replay_run(path: Path | str, adapter: Adapter) -> Replayed:
     """Make a saved run again, twice, and say whether it still breaks what it broke. Raises ReplayError."""
     run = read_run(path)
-    plan, _ = prepare(adapter, scope=run.scope)
+    plan, _ = prepare(adapter, scope=run.scope, subject=subject_of(run.protocol, adapter.model_variant))
     twice = again(plan, run.moves, run.breaks)
     protocol = plan.oracle.protocol
     changes = []

@@ -1,8 +1,8 @@
 """From an implementation's words to the model's: what is observed, as the stored variables of a model state.
 
-One line per stored variable says where in an observation it is. A variable of the protocol that is not listed
-is an error that says what to write; one that the implementation does not show is *not observed*, and claims
-that read it are not exercised.
+One line per stored variable says where in an observation it is; those of effects are in `effects`. A variable
+of the protocol that is not listed is an error that says what to write; one that the implementation does not
+show is *not observed*, and claims that read it are not exercised.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.conformance.adapter import Capability, Entry, Observation, Owner, Row
+from fencepost.conformance.adapter import Capability, Commit, Entry, Held, Ledger, Observation, Owner, Row
 from fencepost.model import FencepostError, Protocol, Scope, absent
-from fencepost.model.concrete import in_bounds, values_of
+from fencepost.model.concrete import RunningState, in_bounds, values_of
 from fencepost.model.core.state import STORE, commits, state_versions, workers
 from fencepost.model.domains import Element
+from fencepost.model.effects.state import DOWNSTREAM
 
 
 class MappingError(FencepostError):
@@ -26,18 +27,64 @@ class CannotEmbedError(FencepostError):
     """What is stored has no counterpart in the model; the message says what it is."""
 
 
+def message(model: RunningState, c: Element) -> Any:
+    """What was sent under this name: a commit, or a request to the downstream."""
+    return model.call[c] if "call" in vars(model) else model.request[c]
+
+
 @dataclass(slots=True)
 class Names:
     """The names that one run uses in the implementation, and what they stand for in the model."""
 
     scope: Scope
     commit_ids: dict[str, Element] = field(default_factory=dict)
+    commits: dict[str, Commit] = field(default_factory=dict)
+    """Commits that change the step, by their ids."""
+    receipts: dict[str, str] = field(default_factory=dict)
+    """The receipt that was last told under a key."""
+    intents: dict[int, Any] = field(default_factory=dict)
+    """The intents that were stored, for when a store no longer keeps those before the present one."""
+    landed: list[str] = field(default_factory=list)
+    """For each effect that took place, the request that brought it about."""
+    deciding: str = ""
+    """The request that is being decided, or was decided last."""
 
     def commit_id(self, sender: Owner, c: Element) -> str:
         """The id of a commit: who sends it, in which incarnation, and which one it is."""
         made = f"{sender.worker}.{sender.incarnation}.{c.label}"
         self.commit_ids[made] = c
         return made
+
+    def key(self, version: int) -> str:
+        """The idempotency key of an intent (§6)."""
+        return f"order-1:charge:account-v{version}"
+
+    def seen(self, observation: Observation, now_ms: int) -> Seen:
+        """An observation, read with these names: an effect that is new is of the request decided last."""
+        ledger = observation.ledger
+        if ledger is not None:
+            new = len(ledger.happened) - len(self.landed)
+            self.landed += [self.deciding] * new
+            if new < 0:
+                raise CannotEmbedError("fewer effects have happened than before; `happened` is to have all")
+        return Seen(observation, now_ms, self, tuple(self.landed))
+
+    def kept(self) -> Names:
+        """All that is remembered, to be put back."""
+        return Names(
+            self.scope,
+            dict(self.commit_ids),
+            dict(self.commits),
+            dict(self.receipts),
+            dict(self.intents),
+            list(self.landed),
+        )
+
+    def put_back(self, kept: Names) -> None:
+        """Remember what was remembered then, and nothing else."""
+        now = kept.kept()
+        self.commit_ids, self.commits, self.receipts = now.commit_ids, now.commits, now.receipts
+        self.intents, self.landed, self.deciding = now.intents, now.landed, ""
 
     def owner(self, raw: tuple[Element, int]) -> Owner:
         """An owner of the model, as the implementation names it."""
@@ -55,23 +102,37 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An observation with all that it takes to read it: the moment, and the run's names."""
+    """An observation with all that it takes to read it: the moment, the run's names, and who did what.
+
+    `landed` are the requests that the effects in the ledger are of.
+    """
 
     observation: Observation
     now_ms: int
     names: Names
+    landed: tuple[str, ...] = ()
 
     @property
     def row(self) -> Row:
         """The row."""
         return self.observation.row
 
-    def told(self, row: Row | None, entry: Entry | None, asked_for: str | None) -> Seen:
-        """The same as an answer tells it: its row, and whether the commit asked for is in the log."""
-        log = self.observation.log
+    @property
+    def ledger(self) -> Ledger:
+        """The downstream."""
+        return self.observation.ledger or Ledger()
+
+    def told(
+        self, row: Row | None, entry: Entry | None, asked_for: str | None, held: Held | None = None
+    ) -> Seen:
+        """The same as an answer tells it: the row, if the commit asked for is in the log, what is held."""
+        log, ledger = self.observation.log, self.observation.ledger
         if log is not None and asked_for is not None:
             log = tuple(e for e in log if e.commit_id != asked_for) + (() if entry is None else (entry,))
-        return replace(self, observation=Observation(row or self.row, log))
+        if ledger is not None and held is not None:
+            ledger = replace(ledger, held=(*(h for h in ledger.held if h.key != held.key), held))
+        seen = replace(self.observation, row=row or self.row, log=log, ledger=ledger)
+        return replace(self, observation=seen)
 
 
 def _log(seen: Seen) -> tuple[Any, ...]:
@@ -100,14 +161,33 @@ STORED: Mapping[str, tuple[Callable[[Seen], Any], Capability | None]] = {
 assert commits  # the elements of `log` are commits  # noqa: S101
 
 
+def table_of(protocol: Protocol) -> Mapping[str, tuple[Callable[[Seen], Any], Capability | None]]:
+    """The lines for a protocol: those of the core, or those of effects where there is a downstream."""
+    if not has_downstream(protocol):
+        return STORED
+    from fencepost.conformance import effects
+
+    return effects.STORED
+
+
+def has_downstream(protocol: Protocol) -> bool:
+    """Whether a protocol speaks of effects."""
+    return any(variable.home == DOWNSTREAM for variable in protocol.variables.values())
+
+
 def stored_variables(protocol: Protocol) -> list[str]:
-    """The variables that a store keeps. MappingError when one of them is not in `STORED`."""
-    found = [name for name, variable in protocol.variables.items() if variable.home == STORE]
+    """The variables whose values are observed: all that are stored, and history of what happened outside.
+
+    MappingError when a stored one is not mapped.
+    """
+    table = table_of(protocol)
+    found = [n for n, v in protocol.variables.items() if v.home in (STORE, DOWNSTREAM) or n in table]
     for name in found:
-        if name not in STORED:
+        if name not in table:
+            where = "fencepost.conformance.effects" if table is not STORED else __name__
             raise MappingError(
                 f"{protocol.name} stores {name!r}, which no observation is mapped to; add to `Observation` "
-                f"what it is read from, and to STORED in {__name__} a line\n"
+                f"what it is read from, and to STORED in {where} a line\n"
                 f"    {name!r}: (lambda seen: …, Capability.… or None)"
             )
     return found
@@ -115,15 +195,16 @@ def stored_variables(protocol: Protocol) -> list[str]:
 
 def observed_variables(protocol: Protocol, capabilities: frozenset[Capability]) -> list[str]:
     """The stored variables that an implementation with these capabilities shows."""
-    return [n for n in stored_variables(protocol) if STORED[n][1] is None or STORED[n][1] in capabilities]
+    table = table_of(protocol)
+    return [n for n in stored_variables(protocol) if table[n][1] is None or table[n][1] in capabilities]
 
 
 def embedded(protocol: Protocol, names: list[str], seen: Seen) -> dict[str, Any]:
     """The values of some stored variables. CannotEmbedError where the model has no such value."""
-    found = {}
+    found, table = {}, table_of(protocol)
     for name in names:
         variable = protocol.variables[name]
-        value = STORED[name][0](seen)
+        value = table[name][0](seen)
         if not variable.index and not in_bounds(variable.domain, value, seen.names.scope):
             raise CannotEmbedError(f"{name} is {value!r}, which is beyond the scope")
         found[name] = value

@@ -1,6 +1,6 @@
 """What fencepost claims, with witnesses, and the registry of refusals. Start with `core`, then `effects`."""
 
-from fencepost.properties import supporting
+from fencepost.properties import supporting, supporting_effects
 from fencepost.properties.claims import Claim, ClaimError, Claims, Kind
 from fencepost.properties.core import CORE
 from fencepost.properties.effects import EFFECTS
@@ -17,4 +17,5 @@ __all__ = [
     "Kind",
     "Refusal",
     "supporting",
+    "supporting_effects",
 ]

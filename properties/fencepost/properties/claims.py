@@ -69,6 +69,8 @@ class Claims:
 
     name: str
     claims: dict[str, Claim] = field(default_factory=dict)
+    about: str = ""
+    """The name of the protocol that they speak of, where it is not the core or that of the same file."""
 
     def always(self, claim_id: str = "", **details: Any) -> Callable[[Predicate], Predicate]:
         """The decorated predicate over one state holds in every reachable state."""
@@ -138,7 +140,7 @@ class Claims:
 
     def joined(self, others: Iterable[Claim], name: str = "") -> Claims:
         """These claims and some more, as a set of its own."""
-        made = Claims(name or self.name, dict(self.claims))
+        made = Claims(name or self.name, dict(self.claims), self.about)
         for claim in others:
             if claim.name in made.claims:
                 raise ClaimError(f"claim {claim.name!r} exists already; give yours another name")

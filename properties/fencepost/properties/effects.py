@@ -62,6 +62,12 @@ def effect_lands_on_the_revision_it_expected(before: State, after: State) -> obj
     )
 
 
+@EFFECTS.always("S8-intent", section="§6", witnesses=("a_step_succeeds",))
+def only_stored_intents_happen(s: State) -> object:
+    """An effect takes place only after its intent was committed."""
+    return every(intent_versions, lambda i: not s.happened[i] or (i >= 1 and i <= present_intent(s)))
+
+
 @EFFECTS.each_step("S9", section="§6", witnesses=("another_fingerprint_is_refused",), needs_off=FORGETFUL)
 def same_key_same_intent(before: State, after: State) -> object:
     """Under one key, all effects that land have the same fingerprint."""
@@ -75,9 +81,7 @@ def same_key_same_intent(before: State, after: State) -> object:
     )
 
 
-@EFFECTS.always(
-    "S9", section="§6", witnesses=("a_request_is_answered_from_the_record",), needs_off=("two_transactions",)
-)
+@EFFECTS.always("S9", section="§6", witnesses=("a_request_is_answered_from_the_record",), needs_off=FORGETFUL)
 def every_ok_is_the_original_receipt(s: State) -> object:
     """A request that is answered ok has the fingerprint of the effect that took place under its key."""
     return not switched("keyed") or every(
@@ -89,10 +93,12 @@ def every_ok_is_the_original_receipt(s: State) -> object:
     )
 
 
-@EFFECTS.always("S10", section="§6", witnesses=("a_step_succeeds",), needs_off=("two_transactions",))
+@EFFECTS.always(
+    "S10", section="§6", witnesses=("a_step_succeeds",), needs_off=("two_transactions", "key_per_retry")
+)
 def receipt_is_true(s: State) -> object:
-    """A step that succeeded has a receipt, and its effect happened."""
-    return not step_is(s, Status.succeeded) or (s.receipt and s.happened[present_intent(s)])
+    """A step that succeeded has a receipt, and its effect happened, with the parameters of its intent."""
+    return not step_is(s, Status.succeeded) or (s.receipt and s.as_intended[present_intent(s)])
 
 
 @EFFECTS.each_step(

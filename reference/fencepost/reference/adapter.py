@@ -1,32 +1,70 @@
-"""The adapter of the SQLite store for the conformance checks, and stores that are broken on purpose.
+"""The adapter of the SQLite store for the conformance checks.
 
-The only module of the reference that knows the conformance checks. A broken store is the store with one SQL
-statement replaced and nothing else, so that whatever is found wrong with it is wrong in that statement.
+With `broken_stores`, the only module of the reference that knows them.
 """
 
 from __future__ import annotations
 
 import os
-import re
+import secrets
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fencepost.conformance import adapter as a
-from fencepost.reference import sql
+from fencepost.reference.downstream import open_downstream
+from fencepost.reference.downstream_observe import (
+    AppliedEffect,
+    DownstreamObservation,
+    DownstreamObserver,
+    KeyRecord,
+)
+from fencepost.reference.downstream_sql import DOWNSTREAM_STATEMENTS, DownstreamStatements
+from fencepost.reference.downstream_values import (
+    DECLINED,
+    WRONG_REVISION,
+    DownstreamAnswer,
+    EffectRequest,
+    NotFound,
+    Receipt,
+    RecordedRefusal,
+    Tombstone,
+    Unknown,
+)
 from fencepost.reference.observe import Observer
 from fencepost.reference.opening import open_store
+from fencepost.reference.rewind import Contents, Rewinder
 from fencepost.reference.sql import STATEMENTS, Statements
 from fencepost.reference.store import Store
-from fencepost.reference.values import Answer, Commit, Entry, Ok, Owner, Refused, Row, StoreError
+from fencepost.reference.values import (
+    Answer,
+    Commit,
+    Entry,
+    Evidence,
+    Intent,
+    Ok,
+    Owner,
+    Refused,
+    Row,
+    StepChange,
+    StepEntry,
+    StepStatus,
+    StoreError,
+)
 
 INSTANCE = "order-1"
 """The one instance of each world."""
+
+STEP, OPERATION, RESOURCE, PARAMETERS = "charge", "charge", "account", '{"cents":500}'
+"""The one step with an outside effect, and what the effect is."""
+
+ELSEWHERE = "elsewhere"
+"""The instance for which somebody else changes the resource; also how the keys of such effects begin."""
 
 RAM_DISK = Path("/dev/shm")  # noqa: S108  # where a directory of our own is made
 """Files there cost no wait for a disk. Locking is that of files all the same, which a memory database's is
@@ -36,11 +74,25 @@ not.
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One storage: the file of the store, in a directory of its own, and the back door."""
+    """One storage: the file of the store, in a directory of its own, and the back door.
+
+    `outside` is None where there is no downstream.
+    """
 
     directory: Path
     path: Path
     observer: Observer
+    rewinder: Rewinder
+    outside: Outside | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The file of the downstream, and its back door."""
+
+    path: Path
+    observer: DownstreamObserver
+    rewinder: Rewinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +101,7 @@ class StoreWorker:
 
     store: Store
     owner: Owner
+    clock_ms: Callable[[], int]
 
     def acquire(self, *, lease_ms: int) -> a.Answer:
         """Acquire, as this owner."""
@@ -74,6 +127,7 @@ class StoreWorker:
             expected_lease_version=commit.lease_version,
             event="finished" if commit.finishes else "progressed",
             finishes=commit.finishes,
+            changes=() if commit.change is None else (_step_change(commit.change),),
         )
         return _called(lambda: self.store.commit(sent), lambda entry: a.Ok(entry=_entry(entry)))
 
@@ -95,21 +149,34 @@ class StoreWorker:
 
 @dataclass(frozen=True, slots=True)
 class SqliteAdapter:
-    """The SQLite store in files of a temporary directory, with the statements that it is to use."""
+    """The SQLite store in files of a temporary directory, with the statements that it is to use.
+
+    `worker` is how a worker calls the store. The files are made in `directory`; without one, on the RAM disk
+    where there is one, else where temporary files go.
+    """
 
     name: str = "sqlite"
     statements: Statements = STATEMENTS
     model_variant: str = ""
     deviations: Mapping[str, str] = field(default_factory=dict)
     capabilities: frozenset[a.Capability] = a.EVERYTHING
+    worker: type[StoreWorker] = StoreWorker
+    directory: Path | None = None
+    downstream: frozenset[a.Ability] = frozenset()
+    downstream_statements: DownstreamStatements = DOWNSTREAM_STATEMENTS
 
     def fresh_world(self) -> World:
         """A new file with one instance, copied from one that the store made."""
-        where = RAM_DISK if RAM_DISK.is_dir() and os.access(RAM_DISK, os.W_OK) else None
-        directory = Path(tempfile.mkdtemp(prefix="fencepost-", dir=where))
+        ram_disk = RAM_DISK if RAM_DISK.is_dir() and os.access(RAM_DISK, os.W_OK) else None
+        directory = Path(tempfile.mkdtemp(prefix="fencepost-", dir=self.directory or ram_disk))
         path = directory / "store.db"
         path.write_bytes(_fresh_file(self.statements))
-        return World(directory, path, Observer(path))
+        outside = None
+        if a.Capability.EFFECTS in self.capabilities:
+            there = directory / "downstream.db"
+            there.write_bytes(_fresh_downstream())
+            outside = Outside(there, DownstreamObserver(there), Rewinder(there))
+        return World(directory, path, Observer(path), Rewinder(path), outside)
 
     def open_worker(
         self, world: World, name: str, incarnation: int, surroundings: a.Surroundings
@@ -122,7 +189,7 @@ class SqliteAdapter:
             statements=self.statements,
             connection_class=surroundings.watched(sqlite3.Connection),
         )
-        return StoreWorker(store, Owner(name, incarnation))
+        return self.worker(store, Owner(name, incarnation), surroundings.clock_ms)
 
     def observe(self, world: World) -> a.Observation:
         """What the tables hold, by the store's own back door."""
@@ -130,17 +197,159 @@ class SqliteAdapter:
         row = seen.row(INSTANCE)
         if row is None:
             raise StoreError(f"observe: there is no row {INSTANCE!r}")
-        return a.Observation(_row(row), tuple(_entry(entry) for entry in seen.log(INSTANCE)))
+        observed = a.Observation(_row(row), tuple(_entry(entry) for entry in seen.log(INSTANCE)))
+        if world.outside is None:
+            return observed
+        step = seen.step(INSTANCE, STEP)
+        return replace(
+            observed,
+            steps=tuple(_step_entry(entry) for entry in seen.step_log(INSTANCE)),
+            intents=() if step is None or step.intent is None else (_neutral_intent(step.intent),),
+            receipt=None if step is None else step.receipt,
+            ledger=self._ledger(world.outside.observer.observe()),
+        )
+
+    def _ledger(self, seen: DownstreamObservation) -> a.Ledger:
+        happened = [each for each in seen.effects if each.instance == INSTANCE]
+        if a.Ability.KEYED in self.downstream:
+            held = [_held_record(r) for r in seen.records if not r.key.startswith(ELSEWHERE)]
+        elif a.Ability.QUERYABLE in self.downstream:
+            held = [_held_effect(e) for e in happened if e is seen.effects_of(e.key)[0]]
+        else:
+            held = []
+        return a.Ledger(
+            happened=tuple(a.Happened(each.key, each.fingerprint, each.token) for each in happened),
+            held=tuple(held),
+            fence=seen.fence(INSTANCE, RESOURCE) or 0,
+            revision=dict(seen.revisions).get(RESOURCE, 0),
+        )
+
+    def open_downstream(self, world: World, surroundings: a.Surroundings) -> LedgerHandle:
+        """Open the downstream's file once more."""
+        if world.outside is None:
+            raise StoreError("open_downstream: this world has no downstream; make it with downstream=…")
+        can = self.downstream
+        return LedgerHandle(
+            world.outside.path,
+            surroundings,
+            self.downstream_statements,
+            fenced=a.Ability.FENCED in can,
+            keyed=a.Ability.KEYED in can,
+            queryable=a.Ability.QUERYABLE in can,
+            revisioned=a.Ability.REVISIONED in can,
+        )
+
+    def stamp(self, world: World) -> tuple[int, ...]:
+        """SQLite's own numbers for what has been committed to each file."""
+        return tuple(rewinder.stamp() for rewinder in _rewinders(world))
+
+    def snapshot(self, world: World) -> tuple[Contents, ...]:
+        """What all tables hold."""
+        return tuple(rewinder.contents() for rewinder in _rewinders(world))
+
+    def restore(self, world: World, snapshot: tuple[Contents, ...]) -> None:
+        """Make all tables hold that again; handles stay open, since they remember nothing of it."""
+        for rewinder, contents in zip(_rewinders(world), snapshot, strict=True):
+            rewinder.put_back(contents)
 
     def close_world(self, world: World) -> None:
         """Delete the file."""
         world.observer.close()
+        if world.outside is not None:
+            world.outside.observer.close()
+        for rewinder in _rewinders(world):
+            rewinder.close()
         shutil.rmtree(world.directory, ignore_errors=True)
 
 
-def make_sqlite(statements: Statements | None = None, **details: Any) -> SqliteAdapter:
-    """The adapter of the SQLite store; `statements` replaces its SQL, `details` its other fields."""
+def make_sqlite(
+    statements: Statements | None = None,
+    *,
+    downstream: Iterable[a.Ability] | None = None,
+    **details: Any,
+) -> SqliteAdapter:
+    """The adapter of the SQLite store; `statements` replaces its SQL, `details` its other fields.
+
+    With `downstream`, what it can do, there is one, and effects are checked too; empty, it is opaque. That
+    it restarts and declines goes without saying.
+    """
+    if downstream is not None:
+        details["downstream"] = frozenset(downstream) | {a.Ability.DECLINES, a.Ability.RESTARTS}
+        details["capabilities"] = details.get("capabilities", a.EVERYTHING) | {a.Capability.EFFECTS}
     return SqliteAdapter(statements=STATEMENTS if statements is None else statements, **details)
+
+
+def make_reference() -> SqliteAdapter:
+    """The adapter of all that the reference has: the store, and a downstream with every ability."""
+    return make_sqlite(downstream=(a.Ability.FENCED, a.Ability.KEYED, a.Ability.REVISIONED))
+
+
+class LedgerHandle:
+    """One handle on the downstream. What it is told to decline, it declines by its own business."""
+
+    def __init__(
+        self,
+        path: Path,
+        surroundings: a.Surroundings,
+        statements: DownstreamStatements,
+        **classes: bool,
+    ) -> None:
+        self._declines = False
+        self._downstream = open_downstream(
+            path,
+            clock_ms=surroundings.clock_ms,
+            synchronous="OFF",
+            statements=statements,
+            decline=lambda _: "too much" if self._declines else None,
+            connection_class=surroundings.watched(sqlite3.Connection),
+            **classes,
+        )
+
+    def apply(self, effect: a.Effect) -> a.Answer:
+        """Apply the effect."""
+        request = EffectRequest(
+            INSTANCE,
+            RESOURCE,
+            OPERATION,
+            PARAMETERS,
+            effect.fingerprint,
+            effect.key,
+            effect.token,
+            effect.revision,
+        )
+        self._declines = effect.declines
+        answer = _outside(lambda: self._downstream.apply(request))
+        self._declines = False
+        if not self._downstream.capabilities.keyed:
+            return a.Ok() if isinstance(answer, a.Ok) else answer
+        if isinstance(answer, a.Refused) and answer.code in (DECLINED, WRONG_REVISION):
+            return a.Ok(held=a.Held(effect.key, "declined", effect.fingerprint))  # it is recorded as that
+        return answer
+
+    def tombstone(self, key: str, fingerprint: str, *, token: int) -> a.Answer:
+        """Write a tombstone."""
+        return _outside(
+            lambda: self._downstream.tombstone(
+                key, fingerprint, instance=INSTANCE, resource=RESOURCE, token=token
+            )
+        )
+
+    def query(self, key: str) -> a.Answer:
+        """Ask by the key."""
+        return _outside(lambda: self._downstream.query(key))
+
+    def raise_fence(self, token: int) -> a.Answer:
+        """Record the token."""
+        return _outside(lambda: self._downstream.raise_fence(INSTANCE, RESOURCE, token=token))
+
+    def change_elsewhere(self) -> None:
+        """An effect of another instance on the same resource."""
+        key = f"{ELSEWHERE}-{secrets.token_hex(8)}"
+        self._downstream.apply(EffectRequest(ELSEWHERE, RESOURCE, OPERATION, PARAMETERS, "f", key, 0))
+
+    def close(self) -> None:
+        """Close the handle."""
+        self._downstream.close()
 
 
 @cache
@@ -153,6 +362,83 @@ def _fresh_file(statements: Statements) -> bytes:
         if not isinstance(created, Ok):
             raise StoreError(f"fresh_world: the instance was not created: {created}")
         return path.read_bytes()  # closed, and so all in one file
+
+
+@cache
+def _fresh_downstream() -> bytes:
+    """The file of a new downstream; its statements and classes are the opener's business."""
+    with tempfile.TemporaryDirectory(prefix="fencepost-") as directory:
+        path = Path(directory, "downstream.db")
+        open_downstream(path, clock_ms=lambda: 0, synchronous="OFF").close()
+        return path.read_bytes()
+
+
+def _rewinders(world: World) -> tuple[Rewinder, ...]:
+    return (world.rewinder,) if world.outside is None else (world.rewinder, world.outside.rewinder)
+
+
+def _outside(call: Callable[[], DownstreamAnswer[Any]]) -> a.Answer:
+    """The answer of the downstream: what it holds, in neutral words."""
+    try:
+        answer = call()
+    except StoreError as error:
+        return a.Unknown(f"{type(error).__name__}: {error}")
+    match answer:
+        case Refused():
+            return a.Refused(answer.code)
+        case Unknown():
+            return a.Unknown(answer.why)
+    match answer.value:
+        case Receipt() as found:
+            return a.Ok(held=a.Held(found.key, "receipt", found.fingerprint, found.receipt))
+        case Tombstone() as found:
+            return a.Ok(held=a.Held(found.key, "tombstone", found.fingerprint))
+        case RecordedRefusal() as found:
+            return a.Ok(held=a.Held(found.key, "declined", found.fingerprint))
+        case NotFound() as found:
+            return a.Ok(held=a.Held(found.key, "nothing"))
+    return a.Ok()
+
+
+def _held_record(record: KeyRecord) -> a.Held:
+    kind = "declined" if record.kind == "refusal" else record.kind
+    receipt = None if record.effect is None else f"receipt-{record.effect}"
+    return a.Held(record.key, kind, record.fingerprint, receipt)
+
+
+def _held_effect(effect: AppliedEffect) -> a.Held:
+    return a.Held(effect.key, "receipt", effect.fingerprint, f"receipt-{effect.number}")
+
+
+def _step_change(change: a.StepChange) -> StepChange:
+    intent = change.intent
+    return StepChange(
+        step=STEP,
+        status=StepStatus(change.status),
+        intent=None
+        if intent is None
+        else Intent(
+            intent.version, intent.key, intent.fingerprint, RESOURCE, OPERATION, PARAMETERS, intent.revision
+        ),
+        another_attempt=intent is not None and intent.version > 1,
+        unwinding=change.unwinding,
+        receipt=change.receipt,
+        evidence=None if change.evidence is None else Evidence(change.evidence),
+        reason=change.reason,
+    )
+
+
+def _step_entry(entry: StepEntry) -> a.StepEntry:
+    return a.StepEntry(
+        entry.state_version,
+        entry.status.value,
+        entry.intent_version or 0,
+        unwinding=entry.unwinding is not None,
+    )
+
+
+def _neutral_intent(intent: Intent) -> a.Intent:
+    return a.Intent(intent.intent_version, intent.key, intent.fingerprint, intent.expected_revision)
 
 
 def _called(call: Callable[[], Answer[Any]], accepted: Callable[[Any], a.Ok]) -> a.Answer:
@@ -185,88 +471,3 @@ def _row(row: Row) -> a.Row:
 
 def _entry(entry: Entry) -> a.Entry:
     return a.Entry(entry.commit_id, entry.state_version, entry.lease_version, _owner(entry.owner))
-
-
-# Stores that are broken on purpose.
-
-
-def without_guards(statement: str, *codes: str) -> str:
-    """The statement without the guards of these refusals."""
-    lines = [
-        line for line in statement.splitlines() if not line.endswith(tuple(f"-- refuse: {c}" for c in codes))
-    ]
-    if len(lines) != len(statement.splitlines()) - len(codes):
-        raise StoreError(f"the statement has not exactly one guard for each of {', '.join(codes)}")
-    return "\n".join(lines)
-
-
-_GATES = ("stale-lease-version", "not-the-owner", "lease-expired")
-"""What a commit that trusts something else than the lease leaves out."""
-
-_FIND_NOTHING = f"{sql.FIND_COMMIT.rstrip()} and false\n"
-
-BROKEN: Mapping[str, Statements] = {
-    "late-commit-by-id": replace(
-        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_GATES, "finished", "stale-state-version")
-    ),
-    "status-only-guard": replace(
-        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_GATES, "stale-state-version")
-    ),
-    "state-version-only-guard": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, *_GATES)),
-    "lease-version-not-raised": replace(
-        STATEMENTS,
-        acquire=sql.ACQUIRE.replace(
-            "lease_version = lease_version + 1", "lease_version = max(lease_version, 1)"
-        ),
-        commit=without_guards(sql.COMMIT_STATE, "not-the-owner"),
-    ),
-    "no-state-version-check": replace(
-        STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "stale-state-version")
-    ),
-    "takeover-from-a-live-owner": replace(STATEMENTS, acquire=without_guards(sql.ACQUIRE, "lease-live")),
-    "renewal-revives": replace(STATEMENTS, renew=without_guards(sql.RENEW, "lease-expired")),
-    "release-by-anyone": replace(
-        STATEMENTS, release=without_guards(sql.RELEASE, "stale-lease-version", "not-the-owner")
-    ),
-    "no-commit-id": replace(STATEMENTS, find_commit=_FIND_NOTHING),
-    "commits-after-the-end": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "finished")),
-    "commits-after-expiry": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "lease-expired")),
-    "owner-not-compared": replace(STATEMENTS, commit=without_guards(sql.COMMIT_STATE, "not-the-owner")),
-}
-"""Each store under the name of the variant of the model that it is like."""
-
-LYING: Mapping[str, Statements] = {
-    # Says ok, and gives an entry, and writes nothing.
-    "ok-but-not-committed": replace(
-        STATEMENTS,
-        commit=sql.COMMIT_STATE.replace(
-            "state_version = state_version + 1", "state_version = state_version"
-        ).replace("iif(:finishes, 'succeeded', status)", "iif(:finishes, status, status)"),
-        append=re.sub(
-            r"insert into .*?\nvalues \((.*)\)  -- effect.*", r"select \1", sql.APPEND, flags=re.DOTALL
-        ),
-    ),
-    # Raises the state version and says that it refused, since an update that returns nothing looks undone.
-    "refused-but-committed": replace(STATEMENTS, commit=sql.COMMIT_STATE.partition("returning")[0]),
-    # Tells of a lease version that is not the one it gave.
-    "tells-of-another-version": replace(
-        STATEMENTS,
-        acquire=sql.ACQUIRE.replace(
-            "owner_incarnation, lease_version,", "owner_incarnation, lease_version + 1,"
-        ),
-    ),
-    # Reads a row as it was before the last commit.
-    "reads-an-old-row": replace(
-        STATEMENTS, read=sql.READ.replace("state_version, status", "max(state_version - 1, 0), status")
-    ),
-    # Judges a commit one millisecond late: it is accepted at the very end of the lease.
-    "live-at-its-end": replace(
-        STATEMENTS, commit=sql.COMMIT_STATE.replace(":now_ms < expires_at_ms", ":now_ms <= expires_at_ms")
-    ),
-    # Counts a renewal from now, also when that shortens the lease.
-    "renewal-shortens": replace(
-        STATEMENTS,
-        renew=sql.RENEW.replace("max(expires_at_ms, :now_ms + :lease_ms)", ":now_ms + :lease_ms"),
-    ),
-}
-"""Stores whose answers are not what they do, or that are wrong in time, which no variant of the model is."""

@@ -157,7 +157,7 @@ class Downstream:
                     return admitted
                 if admitted.value[0] is None:
                     self._run(self._statements.record_tombstone, arguments)
-                if admitted.value[0] != "refusal":  # which records no token, here as when it was given
+                if admitted.value[0] != "refusal":  # an answer that refuses records no token
                     self._raise_fence(arguments)
                 held = self._held(arguments)
                 if isinstance(held, Ok) and isinstance(held.value, NotFound):

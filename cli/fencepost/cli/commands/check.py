@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from fencepost.cli import options
-from fencepost.cli.progress import progress
+from fencepost.cli.progress import progress, shared
+
+if TYPE_CHECKING:
+    from fencepost.checker.verdicts import Report
 
 
 @click.command(
@@ -27,6 +32,7 @@ def command(
     claims: tuple[str, ...],
     file: str,
     variant: str,
+    model: str,
     scope_text: str,
     on: tuple[str, ...],
     off: tuple[str, ...],
@@ -39,37 +45,57 @@ def command(
 ) -> int:
     """Look at every state of a scope: a verdict for each claim, a shortest run where it breaks.
 
-    CLAIM is an id (S1) or a name; without one, all claims are checked. BOUNDED says that a claim is true in
-    every state of the scope and that what it speaks of really happened there; it says nothing about larger
-    sizes.
+    CLAIM is an id (S1) or a name, and chooses the protocols that have it; without one, all claims of all
+    built-in protocols are checked, each in the scopes that it has for this. BOUNDED says that a claim is true
+    in every state of these scopes and that what it speaks of really happened in one; it says nothing about
+    larger sizes.
     """
     from fencepost.checker.explore import check
-    from fencepost.checker.subject import load
-    from fencepost.checker.verdicts import Verdict
-    from fencepost.cli.reports import finish, subject_line
-    from fencepost.cli.scopes import chosen_scope, described
+    from fencepost.checker.verdicts import EXIT_REFUTED, Verdict
+    from fencepost.cli.reports import Told, finish, subject_line
+    from fencepost.cli.scopes import described
+    from fencepost.cli.selection import selected
 
-    subject = load(file, variant=variant)
-    scope = chosen_scope(subject, scope_text, on=on, off=off)
-    with progress("checking") as tell:
-        report = check(
-            subject,
-            scope=scope,
-            claims=claims,
-            budget_s=budget_s,
-            memory_mb=memory_mb,
-            stop=stop,
-            required=Verdict[require.upper()] if require else None,
-            on_progress=tell,
-        )
+    chosen = selected(
+        file=file, variant=variant, model=model, claims=claims, scope_text=scope_text, on=on, off=off
+    )
+    told: list[Told] = []
+    for one, share_s in shared(chosen, budget_s):
+        with progress(f"checking {one.subject.model}") as tell:
+            report = check(
+                one.subject,
+                scope=one.scopes,
+                claims=one.claims,
+                budget_s=share_s,
+                memory_mb=memory_mb,
+                stop=stop,
+                required=Verdict[require.upper()] if require else None,
+                on_progress=tell,
+            )
+        heading = [subject_line(one.subject), *(line for s in one.scopes for line in described(s))]
+        told.append(Told(report, one.subject.protocol, heading, [*_counts(report), _cost(report)]))
+        if stop == "first" and report.exit_code == EXIT_REFUTED:
+            break
+    skipped = [one.subject.model for one in chosen[len(told) :]]
+    if skipped:
+        told[-1].footing.append(f"not looked at, since --stop first found a violation: {', '.join(skipped)}")
+    return finish(told, as_json=as_json, expect=expect)
+
+
+def _counts(report: Report) -> list[str]:
+    """What was seen in each of several scopes; of one, the lines of its claims say it."""
+    from fencepost.cli.text import wrapped
+
+    lines = []
+    for f in report.figures.get("scopes", ()):
+        cut = f"{f['cut']:,} transitions cut at the bounds" if f["cut"] else "no transition cut"
+        ended = "" if f["complete"] else ", not finished"
+        counts = f"{f['states']:,} states, {f['transitions']:,} transitions, depth {f['depth']}; {cut}{ended}"
+        lines += wrapped(f"scope {f['scope']}: {counts}", "    ", "  ")
+    return lines
+
+
+def _cost(report: Report) -> str:
     figures = report.figures
     took = f"{figures['seconds']:.1f} s to search, {figures['compile_seconds']:.1f} s to compile"
-    cost = f"{took}; {figures['peak_bytes'] / 2**20:,.0f} MB at most"
-    return finish(
-        report,
-        subject.protocol,
-        heading=[subject_line(subject), *described(scope)],
-        footing=[cost],
-        as_json=as_json,
-        expect=expect,
-    )
+    return f"{took}; {figures['peak_bytes'] / 2**20:,.0f} MB at most"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 @click.command("evidence", short_help="One table: each claim and how it is known.")
 @options.with_file("A Python file with claims of your own.")
+@options.MODEL
 @options.SCOPE
 @options.SEED
 @options.budget(60.0, "Seconds for all parts together")
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 def command(
     *,
     file: str,
+    model: str,
     scope_text: str,
     on: tuple[str, ...],
     off: tuple[str, ...],
@@ -39,9 +41,9 @@ def command(
 ) -> int:
     """One table: each claim and how it is known.
 
-    The model's claims are proved for all sizes and explored in a scope, and the SQLite reference is run
-    beside the model. A part that does not finish within its share of the budget leaves its claims
-    UNDETERMINED.
+    Each claim is proved for all sizes and explored in scopes; single changes of the model show that it can
+    fail; and the SQLite reference is run beside the model. A part that does not finish within its share of
+    the budget leaves its claims UNDETERMINED.
     """
     from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Verdict
     from fencepost.cli.evidence import evidence
@@ -63,6 +65,7 @@ def command(
     try:
         report = evidence(
             file=file,
+            model=model,
             scope=scope_text,
             on=on,
             off=off,
@@ -88,22 +91,23 @@ def command(
 
 
 def _print(report: EvidenceReport) -> None:
+    from fencepost.checker.subject import BUILT_IN, DEFAULT
+    from fencepost.cli.evidence import SQLITE
     from fencepost.cli.evidence_table import conclusion, note_lines, table_lines
     from fencepost.cli.reports import save_traces, violation
     from fencepost.cli.runs_of_implementations import save_runs
     from fencepost.cli.text import echo
-    from fencepost.model.core import core
 
     echo(table_lines(report))
     for part in report.parts.values():
-        if part.report is None:
-            continue
-        implementation = "runs" in part.report.figures
-        tokens = save_runs(part.report, part.name) if implementation else save_traces(part.report)
-        for finding in part.report.findings:
-            if finding.trace is not None:
-                click.echo()
-                echo(violation(finding, core, part.report.subject, tokens.get(finding.claim.name, "")))
+        for each in part.reports:
+            tokens = save_runs(each, part.name) if part.name == SQLITE else save_traces(each)
+            for finding in each.findings:
+                if finding.trace is not None:
+                    about = finding.trace.source.get("protocol", DEFAULT)
+                    protocol = BUILT_IN[about if about in BUILT_IN else DEFAULT].protocol
+                    click.echo()
+                    echo(violation(finding, protocol, each.subject, tokens.get(finding.claim.name, "")))
     click.echo()
     echo(note_lines(report))
     echo([conclusion(report)])
@@ -111,9 +115,11 @@ def _print(report: EvidenceReport) -> None:
 
 def _differences(report: EvidenceReport, pins: dict[str, object]) -> list[str]:
     """One line for each cell that is not as pinned; a word pins every part that says something."""
+    from fencepost.cli.pins import pin_of
+
     lines = []
     for claim, found in report.verdicts().items():
-        pin = pins.get(claim)
+        pin = pin_of(pins, claim)
         for part, word in found.items():
             wanted = pin.get(part) if isinstance(pin, dict) else pin
             if word != wanted:

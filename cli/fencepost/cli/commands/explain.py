@@ -12,17 +12,17 @@ from fencepost.cli import options
 @options.SUBJECT
 @options.JSON
 @options.DEBUG
-def command(*, name: str, file: str, variant: str, as_json: bool) -> int:
+def command(*, name: str, file: str, variant: str, model: str, as_json: bool) -> int:
     """Explain a claim, refusal, variant, action, scope or switch.
 
     ID is a claim's id (S1, L3) or name, a refusal code, or the name of anything that `fencepost list` shows.
     """
-    from fencepost.checker.subject import load
+    from fencepost.checker.subject import load_all
     from fencepost.cli.catalogue import explain
     from fencepost.cli.reports import json_of
     from fencepost.cli.text import columns, echo, wrapped
 
-    found = explain(load(file, variant=variant), name)
+    found = explain(load_all(file, variant=variant, model=model), name)
     if as_json:
         click.echo(json_of([e.as_json() for e in found]))
         return 0

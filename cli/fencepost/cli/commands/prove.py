@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from fencepost.cli import options
-from fencepost.cli.progress import progress
+from fencepost.cli.progress import progress, shared
+
+if TYPE_CHECKING:
+    from fencepost.checker.verdicts import Report
 
 
 @click.command("prove", short_help="Prove claims for all sizes, by induction.")
@@ -23,6 +28,7 @@ def command(
     claims: tuple[str, ...],
     file: str,
     variant: str,
+    model: str,
     scope_text: str,
     on: tuple[str, ...],
     off: tuple[str, ...],
@@ -38,24 +44,34 @@ def command(
     searched for a run that breaks the claim; --scope, --on and --off choose that scope and restrict no proof.
     """
     from fencepost.checker.proofs import prove
-    from fencepost.checker.subject import load
     from fencepost.checker.verdicts import Verdict
-    from fencepost.cli.reports import finish, subject_line
-    from fencepost.cli.scopes import chosen_scope
+    from fencepost.cli.reports import Told, finish, subject_line
+    from fencepost.cli.selection import selected
     from fencepost.cli.text import wrapped
 
-    subject = load(file, variant=variant)
-    scope = chosen_scope(subject, scope_text, on=on, off=off)
-    with progress("proving") as tell:
-        report = prove(
-            subject,
-            claims=claims,
-            budget_s=budget_s,
-            seed=seed,
-            scope=scope,
-            required=Verdict[require.upper()] if require else None,
-            on_progress=tell,
-        )
+    chosen = selected(
+        file=file, variant=variant, model=model, claims=claims, scope_text=scope_text, on=on, off=off
+    )
+    told = []
+    for one, share_s in shared(chosen, budget_s):
+        with progress(f"proving {one.subject.model}") as tell:
+            report = prove(
+                one.subject,
+                claims=one.claims,
+                budget_s=share_s or budget_s,
+                seed=seed,
+                scope=one.scopes[0],
+                required=Verdict[require.upper()] if require else None,
+                on_progress=tell,
+            )
+        heading = [subject_line(one.subject), *wrapped(f"for {report.figures['bound']}")]
+        told.append(Told(report, one.subject.protocol, heading, _footing(report)))
+    return finish(told, as_json=as_json, expect=expect)
+
+
+def _footing(report: Report) -> list[str]:
+    from fencepost.cli.text import wrapped
+
     figures = report.figures
     cost = (
         f"{figures['obligations']:,} obligations, {figures['solver_obligations']:,} of them for the solver, "
@@ -63,11 +79,4 @@ def command(
     )
     failed = figures["failed_invariants"]
     notes = wrapped(f"supporting invariants that are not shown: {', '.join(failed)}", "  ") if failed else []
-    return finish(
-        report,
-        subject.protocol,
-        heading=[subject_line(subject), *wrapped(f"for {figures['bound']}")],
-        footing=[*notes, cost],
-        as_json=as_json,
-        expect=expect,
-    )
+    return [*notes, cost]

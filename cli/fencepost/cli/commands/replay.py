@@ -23,7 +23,9 @@ from fencepost.cli import options
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --as json.")
 @options.DEBUG
-def command(*, token: str, file: str, variant: str, adapter: str, form: str, as_json: bool) -> int:
+def command(
+    *, token: str, file: str, variant: str, model: str, adapter: str, form: str, as_json: bool
+) -> int:
     """Replay a saved run that broke a claim.
 
     TOKEN is the short name of a run in .fencepost/, PATH the file of a run. The model, and the file of your
@@ -39,10 +41,10 @@ def command(*, token: str, file: str, variant: str, adapter: str, form: str, as_
     path = is_run_of_an_implementation(token)
     if path is not None:
         return replay(path, adapter, form)
-    return _replay_trace(token, file, variant, form)
+    return _replay_trace(token, file, variant, model, form)
 
 
-def _replay_trace(token: str, file: str, variant: str, form: str) -> int:
+def _replay_trace(token: str, file: str, variant: str, model: str, form: str) -> int:
     from fencepost.checker.traces import table
     from fencepost.cli.pasted import as_pytest
     from fencepost.cli.replaying import read, replay_trace, subject_of
@@ -50,7 +52,7 @@ def _replay_trace(token: str, file: str, variant: str, form: str) -> int:
     from fencepost.cli.text import echo, table_width, wrapped
 
     trace = read(token)
-    subject = subject_of(trace, file=file, variant=variant)
+    subject = subject_of(trace, file=file, variant=variant, model=model)
     replayed = replay_trace(trace, subject)
     if form == "pytest":
         click.echo(as_pytest(trace, subject, replayed.claim, trace.token), nl=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fencepost.cli import options
-from fencepost.cli.progress import progress
+from fencepost.cli.progress import progress, shared
 
 
 @click.command("simulate", short_help="Try random runs of the model.")
@@ -26,6 +26,7 @@ def command(
     claims: tuple[str, ...],
     file: str,
     variant: str,
+    model: str,
     scope_text: str,
     on: tuple[str, ...],
     off: tuple[str, ...],
@@ -42,30 +43,29 @@ def command(
     number. The same seed gives the same runs. Useful where a scope is too large to check.
     """
     from fencepost.checker.samples import simulate
-    from fencepost.checker.subject import load
-    from fencepost.cli.reports import finish, seconds, subject_line
-    from fencepost.cli.scopes import chosen_scope, described
+    from fencepost.cli.reports import Told, finish, seconds, subject_line
+    from fencepost.cli.scopes import described
+    from fencepost.cli.selection import selected
 
-    subject = load(file, variant=variant)
-    scope = chosen_scope(subject, scope_text, on=on, off=off)
-    with progress("simulating") as tell:
-        report = simulate(
-            subject,
-            scope=scope,
-            claims=claims,
-            runs=runs,
-            steps=steps,
-            seed=seed,
-            budget_s=budget_s,
-            on_progress=tell,
-        )
-    figures = report.figures
-    cost = f"{figures['runs']:,} runs, {figures['steps']:,} steps, seed {seed}; {seconds(report)}"
-    return finish(
-        report,
-        subject.protocol,
-        heading=[subject_line(subject), *described(scope)],
-        footing=[cost],
-        as_json=as_json,
-        expect=expect,
+    chosen = selected(
+        file=file, variant=variant, model=model, claims=claims, scope_text=scope_text, on=on, off=off
     )
+    told = []
+    for one, share_s in shared(chosen, budget_s):
+        scope = one.scopes[0]
+        with progress(f"simulating {one.subject.model}") as tell:
+            report = simulate(
+                one.subject,
+                scope=scope,
+                claims=one.claims,
+                runs=runs,
+                steps=steps,
+                seed=seed,
+                budget_s=share_s,
+                on_progress=tell,
+            )
+        figures = report.figures
+        cost = f"{figures['runs']:,} runs, {figures['steps']:,} steps, seed {seed}; {seconds(report)}"
+        heading = [subject_line(one.subject), *described(scope)]
+        told.append(Told(report, one.subject.protocol, heading, [cost]))
+    return finish(told, as_json=as_json, expect=expect)

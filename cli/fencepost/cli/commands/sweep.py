@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fencepost.cli import options
-from fencepost.cli.progress import progress
+from fencepost.cli.progress import progress, shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +39,7 @@ def command(
     *,
     file: str,
     variant: str,
+    model: str,
     scope_text: str,
     on: tuple[str, ...],
     off: tuple[str, ...],
@@ -55,32 +56,41 @@ def command(
     violation of any claim. A line that nothing needs, and a claim that nothing breaks, are findings (exit
     code 3).
     """
-    from fencepost.checker.subject import load
     from fencepost.checker.sweeps import sweep
+    from fencepost.checker.verdicts import worst_code
     from fencepost.cli.reports import json_of, subject_line
-    from fencepost.cli.scopes import chosen_scope, described
+    from fencepost.cli.scopes import described
+    from fencepost.cli.selection import selected
     from fencepost.cli.text import echo
 
-    subject = load(file, variant=variant)
-    scope = chosen_scope(subject, scope_text, on=on, off=off, default="quick")
-    chosen = _kinds(kinds)
-    with progress("sweeping") as tell:
-        report = sweep(
-            subject,
-            scope=scope,
-            kinds=chosen,
-            with_pairs=pairs,
-            budget_s=budget_s,
-            memory_mb=memory_mb,
-            jobs=jobs,
-            on_progress=tell,
-        )
+    kinds_chosen = _kinds(kinds)
+    chosen = selected(
+        file=file, variant=variant, model=model, scope_text=scope_text, on=on, off=off, sweeps=True
+    )
+    reports = []
+    for number, (one, share_s) in enumerate(shared(chosen, budget_s)):
+        with progress(f"sweeping {one.subject.model}") as tell:
+            report = sweep(
+                one.subject,
+                scope=one.scopes,
+                kinds=kinds_chosen,
+                with_pairs=pairs,
+                budget_s=share_s,
+                memory_mb=memory_mb,
+                jobs=jobs,
+                on_progress=tell,
+            )
+        reports.append(report)
+        if not as_json:
+            scopes = [line for s in one.scopes for line in described(s)]
+            echo([*([""] if number else []), subject_line(one.subject), *scopes, ""])
+            echo(_lines(report, one.subject))
+    code = worst_code(r.exit_code for r in reports)
     if as_json:
-        click.echo(json_of(report.as_json()))
-    else:
-        echo([subject_line(subject), *described(scope), ""])
-        echo(_lines(report, subject))
-    return report.exit_code
+        data = [r.as_json() for r in reports]
+        several = {"command": "sweep", "exit_code": code, "reports": data}
+        click.echo(json_of(data[0] if len(data) == 1 else several))
+    return code
 
 
 def _kinds(text: str) -> tuple[str, ...]:

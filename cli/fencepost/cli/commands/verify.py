@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from fencepost.cli import options
-from fencepost.cli.progress import progress
+from fencepost.cli.progress import progress, shared
 
 
 @click.command("verify", short_help="Run an implementation beside the model.")
@@ -17,6 +19,11 @@ from fencepost.cli.progress import progress
 )
 @click.option(
     "--steps", type=click.IntRange(1), default=25, show_default=True, help="Moves of a run, at most."
+)
+@click.option(
+    "--statements",
+    is_flag=True,
+    help="Statement by statement: two calls at once, deaths, pauses, lost replies. Grade S.",
 )
 @options.SEED
 @options.budget(None, "Seconds for all runs")
@@ -30,6 +37,7 @@ def command(
     file: str,
     examples: int,
     steps: int,
+    statements: bool,
     seed: int,
     budget_s: float | None,
     expect: str,
@@ -41,34 +49,44 @@ def command(
     reference. Every answer and everything stored is compared with the model, and the claims are asked of what
     the implementation did. HELD says that no run broke a claim and that what it speaks of happened; it is no
     proof.
+
+    With --statements all ways to mix the statements of two calls are run instead, and then faults at each
+    statement. There --examples and --steps do not matter, and --seed only to a budget.
     """
-    from fencepost.checker.subject import load
-    from fencepost.cli.adapters import load_adapter
-    from fencepost.cli.reports import finish, seconds, subject_line
+    from fencepost.checker.subject import load_all, refuse_unknown
+    from fencepost.cli.adapters import load_adapter, subjects_for
+    from fencepost.cli.reports import Told, finish, seconds, subject_line
     from fencepost.cli.runs_of_implementations import declared_lines, save_runs
     from fencepost.cli.text import wrapped
+    from fencepost.conformance import LOCK_STEP
+    from fencepost.conformance.statements import GRADE as STATEMENTS_GRADE
+    from fencepost.conformance.statements import verify_statements
     from fencepost.conformance.verify import GRADE, verify
 
     made = load_adapter(adapter)
-    subject = load(file, variant=made.model_variant)
-    with progress("verifying") as tell:
-        report = verify(
-            made,
-            examples=examples,
-            steps=steps,
-            seed=seed,
-            budget_s=budget_s,
-            claims=claims,
-            subject=subject,
-            on_progress=tell,
-        )
-    figures = report.figures
-    return finish(
-        report,
-        subject.protocol,
-        heading=[f"{made.name} beside {subject_line(subject)}", *wrapped(f"{GRADE}; {figures['bound']}")],
-        footing=[*declared_lines(report), f"seed {seed}; {seconds(report)}"],
-        as_json=as_json,
-        expect=expect,
-        saved=save_runs(report, adapter),
-    )
+    subjects = subjects_for(made, load_all(file, variant=made.model_variant))
+    compared = (LOCK_STEP.id, LOCK_STEP.name)
+    refuse_unknown([c for c in claims if c not in compared], subjects)
+    own = {s.model: [c for c in claims if s.has(c) or c in compared] for s in subjects}
+    chosen = [s for s in subjects if own[s.model] or not claims]
+    told, saved = [], {}
+    for subject, share_s in shared(chosen, budget_s):
+        with progress(f"verifying {subject.model}") as tell:
+            common: dict[str, Any] = {
+                "seed": seed,
+                "budget_s": share_s,
+                "claims": own[subject.model],
+                "subject": subject,
+                "on_progress": tell,
+            }
+            report = (
+                verify_statements(made, **common)
+                if statements
+                else verify(made, examples=examples, steps=steps, **common)
+            )
+        grade, bound = STATEMENTS_GRADE if statements else GRADE, report.figures["bound"]
+        heading = [f"{made.name} beside {subject_line(subject)}", *wrapped(f"{grade}; {bound}")]
+        footing = [*declared_lines(report), f"seed {seed}; {seconds(report)}"]
+        told.append(Told(report, subject.protocol, heading, footing))
+        saved.update(save_runs(report, adapter))
+    return finish(told, as_json=as_json, expect=expect, saved=saved)

@@ -166,7 +166,7 @@ class Moves:
 
     def _move(self, command: Command, label: str) -> Move:
         switch = command.action.switch
-        guard = [*([t.variable(f"switch {switch}", BOOLEAN)] if switch else []), *command.guard]
+        guard = [*([switch_variable(switch)] if switch else []), *command.guard]
         written = [*command.updates.values(), *(term for term, _ in command.fits)]
         # A claim may contain the same action (through can_move): its bound variables must not meet the move's
         # own.
@@ -233,6 +233,11 @@ def _few(family: t.Term, written: t.Term) -> bool:
 def _inside(term: t.Term, domain: LeafDomain) -> t.Term:
     low = t.le(t.integer(index_low(domain)), term)
     return low if isinstance(domain, Counter) else t.and_((low, t.le(term, t.limit_of(domain))))
+
+
+def switch_variable(name: str) -> t.Term:
+    """Whether a switch of the world is on."""
+    return t.variable(f"switch {name}", BOOLEAN)
 
 
 def parts_of(term: t.Term) -> Iterator[t.Term]:

@@ -5,6 +5,9 @@ claim is proved only when all its obligations are shown, with hypotheses that ar
 same set, on a model whose numbers stay in their domains and whose every action can happen. Everything else is
 not a proof (`reasons`). What may not live here: counterexamples, which only a finite instance gives
 (`bounded.py`).
+
+A switch of the world is on or off for the whole run. So a claim that needs some off speaks of the runs with
+those off, and may rest on whatever holds in them: on invariants that need the same switches off, or fewer.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from fencepost.checker.smt.obligations import (
     Obligation,
     parts_of,
     subterms,
+    switch_variable,
 )
 from fencepost.checker.smt.solver import (
     BRIEFLY,
@@ -42,7 +46,7 @@ from fencepost.checker.smt.solver import (
 from fencepost.checker.smt.translate import Formula, Translator
 from fencepost.model import terms as t
 from fencepost.model.errors import ModelError, NeedsFiniteError
-from fencepost.model.protocol import Protocol
+from fencepost.model.protocol import Protocol, did_you_mean
 
 TRIVIAL, FOLDED = "trivial", "folded"
 HOLDS = frozenset({UNSAT, TRIVIAL, FOLDED})
@@ -141,6 +145,7 @@ class _Proof:
     states: dict[str, t.Term]
     steps: dict[str, t.Term]
     supports: Mapping[str, frozenset[str]]
+    needs_off: Mapping[str, frozenset[str]]
     on_progress: Progress | None
     results: dict[str, Result] = field(default_factory=dict)
     following: list[str] = field(default_factory=list)
@@ -151,6 +156,7 @@ class _Proof:
     _parts: dict[t.Term, tuple[t.Term, ...]] = field(default_factory=dict)
     _reads: dict[t.Term, tuple[t.Term, ...]] = field(default_factory=dict)
     _sizes: dict[t.Term, int] = field(default_factory=dict)
+    _off: dict[frozenset[str], dict[t.Term, t.Term]] = field(default_factory=dict)
 
     @property
     def claims(self) -> frozenset[str]:
@@ -159,17 +165,40 @@ class _Proof:
     def obligations(self) -> list[Obligation]:
         moves = self.moves
         found = list(moves.standing())
-        found += [Obligation(START, name, moves.at_start(claim)) for name, claim in self.states.items()]
+        for name, claim in self.states.items():
+            found.append(Obligation(START, name, self.when_off(moves.at_start(claim), self.off_for(name))))
         for move in moves.accepted():
+            guards = {off: self.guard_of(move, off) for off in {self.off_for(name) for name in self.claims}}
             after = [(name, moves.after(move, claim)) for name, claim in self.states.items()]
             after += [(name, moves.across(move, claim)) for name, claim in self.steps.items()]
-            found += [Obligation(move.label, name, goal, move.guard, move.parameters) for name, goal in after]
+            for name, said in after:
+                guard = guards[self.off_for(name)]
+                if t.FALSE not in guard:
+                    goal = self.when_off(said, self.off_for(name))
+                    found.append(Obligation(move.label, name, goal, guard, move.parameters))
         return found
+
+    def off_for(self, claim: str) -> frozenset[str]:
+        """The switches that a claim needs off; what every proof rests on needs none."""
+        return self.needs_off.get(claim, frozenset())
+
+    def when_off(self, term: t.Term, off: frozenset[str]) -> t.Term:
+        """A term as it reads while these switches are off."""
+        if not off:
+            return term
+        if off not in self._off:
+            self._off[off] = {switch_variable(name): t.FALSE for name in off}
+        return t.substitute(term, {}, self._off[off])
+
+    def guard_of(self, move: Move, off: frozenset[str]) -> tuple[t.Term, ...]:
+        """The guard of a move while these switches are off; false among its parts where it cannot happen."""
+        return tuple(g for part in move.guard if (g := self.when_off(part, off)) is not t.TRUE)
 
     def hypotheses(self, obligation: Obligation) -> frozenset[str]:
         if obligation.move == START:
             return frozenset()
-        kept = self.alive & self.states.keys()
+        off = self.off_for(obligation.claim)
+        kept = {name for name in self.alive & self.states.keys() if self.off_for(name) <= off}
         allowed = self.supports.get(obligation.claim)
         if allowed is not None:
             kept &= allowed | {obligation.claim}
@@ -220,7 +249,8 @@ class _Proof:
             return False
         self.tried.add(claim)
         self.following.append(claim)
-        result = self.solve(Obligation(ANY_STATE, claim, self.states[claim]), WAYS)
+        goal = self.state(claim, self.off_for(claim))
+        result = self.solve(Obligation(ANY_STATE, claim, goal), WAYS)
         if result.holds:
             self.results[result.name] = result
         else:
@@ -229,12 +259,13 @@ class _Proof:
 
     def solve(self, obligation: Obligation, ways: tuple[Way, ...]) -> Result:
         hypotheses = self.hypotheses(obligation)
-        assumed = {part: name for name in sorted(hypotheses) for part in self.parts(self.states[name])}
+        off = self.off_for(obligation.claim)
+        assumed = {part: name for name in sorted(hypotheses) for part in self.parts(self.state(name, off))}
         goals = self.parts(obligation.goal)
-        left = [g for g in goals if g not in assumed and g not in obligation.guard]
+        left = [g for g in goals if g not in assumed and not _given(g, obligation.guard)]
         if not left:
             used = frozenset(assumed[g] for g in goals if g in assumed)
-            trivial = obligation.goal is self.states.get(obligation.claim)
+            trivial = obligation.claim in self.states and obligation.goal is self.state(obligation.claim, off)
             return Result(obligation, TRIVIAL if trivial else FOLDED, 0.0, "", used)
         spared = frozenset(assumed[g] for g in goals if g in assumed)
         answer = self.ask(obligation, hypotheses, left, ways)
@@ -261,7 +292,8 @@ class _Proof:
     ) -> Answer:
         translator = self.asker.translator
         wanted = translator.negation(translator.conjunction(translator.formula(g) for g in goals))
-        assumed = {name: self.states[name] for name in sorted(hypotheses)}
+        off = self.off_for(obligation.claim)
+        assumed = {name: self.state(name, off) for name in sorted(hypotheses)}
         formulas = [translator.formula(c) for c in obligation.guard]
         known = {name: translator.formula(claim) for name, claim in assumed.items()}
         read = self.variables([*obligation.guard, *goals, *assumed.values()], obligation.parameters)
@@ -284,6 +316,10 @@ class _Proof:
             variables.update(dict.fromkeys(reads))
         return variables
 
+    def state(self, name: str, off: frozenset[str]) -> t.Term:
+        """A claim about states as it reads while these switches are off."""
+        return self.when_off(self.states[name], off)
+
     def size(self, term: t.Term) -> int:
         found = self._sizes.get(term)
         if found is None:
@@ -296,21 +332,49 @@ class _Proof:
             found = self._parts[term] = tuple(dict.fromkeys(parts_of(term)))
         return found
 
-    def never(self, off: frozenset[str]) -> tuple[str, ...]:
-        """The actions none of whose moves is shown to be possible in a state with all invariants."""
-        assumed = [self.states[name] for name in sorted(self.alive & self.states.keys())]
-        moves = list(self.moves.accepted())
-        small = Instance(self.moves.protocol, moves, assumed, off=off, timeout_s=self.asker.timeout_s)
-        possible = {name for name, action in self.moves.protocol.actions.items() if action.switch in off}
-        for move in moves:
-            if move.action not in possible and (small.allows(move) or self.allows(move, assumed)):
-                possible.add(move.action)
-        return tuple(name for name in self.moves.protocol.actions if name not in possible)
+    def never(self, already_off: frozenset[str]) -> dict[frozenset[str], tuple[str, ...]]:
+        """For each set of switches that claims need off: the actions that no state is shown to allow.
 
-    def allows(self, move: Move, assumed: list[t.Term]) -> bool:
-        formulas = [self.asker.translator.formula(term) for term in (*assumed, *move.guard)]
-        facts = self.facts(self.variables([*assumed, *move.guard], move.parameters))
+        Asked of a state with all invariants that hold while the set is off. What is possible there is so
+        with fewer off, too, for then no more invariants are assumed: so the largest sets come first.
+        """
+        never: dict[frozenset[str], tuple[str, ...]] = {}
+        asked = sorted({self.off_for(name) for name in self.claims}, key=lambda off: (-len(off), sorted(off)))
+        actions = self.moves.protocol.actions
+        shown: dict[frozenset[str], set[str]] = {}
+        for off in asked:
+            known = set[str]().union(*(found for larger, found in shown.items() if off <= larger))
+            excused = {name for name, action in actions.items() if action.switch in off | already_off}
+            shown[off] = known | self.possible(off, already_off, actions.keys() - known - excused)
+            idle = actions.keys() - shown[off] - excused
+            never[off] = tuple(name for name in actions if name in idle)
+        return never
+
+    def possible(self, off: frozenset[str], already_off: frozenset[str], asked: set[str]) -> set[str]:
+        """Which of these actions some state is shown to allow while these switches are off."""
+        moves = [m for m in self.moves.accepted() if m.action in asked]
+        if not moves:
+            return set()
+        names = sorted(n for n in self.alive & self.states.keys() if self.off_for(n) <= off)
+        assumed = [self.state(name, off) for name in names]
+        all_off, limit_s = off | already_off, self.asker.timeout_s
+        small = Instance(self.moves.protocol, moves, assumed, off=all_off, timeout_s=limit_s)
+        found = set[str]()
+        for move in moves:
+            guard = self.guard_of(move, off)
+            if move.action not in found and (small.allows(move) or self.allows(move, guard, assumed)):
+                found.add(move.action)
+        return found
+
+    def allows(self, move: Move, guard: tuple[t.Term, ...], assumed: list[t.Term]) -> bool:
+        formulas = [self.asker.translator.formula(term) for term in (*assumed, *guard)]
+        facts = self.facts(self.variables([*assumed, *guard], move.parameters))
         return self.asker.ask([*formulas, *facts], ways=MODELS).status == SAT
+
+
+def _given(goal: t.Term, guard: tuple[t.Term, ...]) -> bool:
+    """Whether a goal, or one of its alternatives, is a part of the guard."""
+    return goal in guard or (goal.op == "or" and any(part in guard for part in goal.args))
 
 
 def prove(
@@ -324,6 +388,7 @@ def prove(
     seed: int = 0,
     supports: Mapping[str, Iterable[str]] | None = None,
     off: Iterable[str] = (),
+    needs_off: Mapping[str, Iterable[str]] | None = None,
     on_progress: Progress | None = None,
 ) -> ProofResult:
     """Prove state claims and step claims for all sizes, by induction with `supporting` invariants (§17).
@@ -331,15 +396,18 @@ def prove(
     `timeout_s` bounds one obligation and `budget_s` all of them, in seconds; what is not decided by then is
     unknown. `supports` restricts the hypotheses of a claim to itself and the names given for it; by default
     all claims and supporting invariants are assumed. `off` are switches of the world that the proof assumes
-    off (§16); all others are open, so the proof covers each combination. What has no reading for all sizes is
-    not proved, with the reason. Raises ModelError for a claim that reads what may not be there, and for two
-    claims of one name.
+    off (§16), and `needs_off` those that one claim or invariant assumes off, which then helps only what needs
+    them off, too; all others are open, so the proof covers each combination. What has no reading for all
+    sizes is not proved, with the reason. Raises ModelError for a claim that reads what may not be there, for
+    two claims of one name, and for a switch that the protocol does not have.
     """
     started = time.monotonic()
     every = {**claims, **steps, **supporting}
     if len(every) < len(claims) + len(steps) + len(supporting):
         raise ModelError("two claims of one name", instead="name claims, step claims and invariants apart")
     switches_off = frozenset(off)
+    needed = {name: frozenset(switches) for name, switches in (needs_off or {}).items()}
+    _refuse_unknown_switches(protocol, {"off": switches_off, **needed})
     try:
         moves = Moves(protocol, switches_off)
     except NeedsFiniteError as error:
@@ -349,12 +417,23 @@ def prove(
     states = _readable(moves, {**claims, **supporting}, reasons)
     asker = Asker(Translator(), Deadline(budget_s), timeout_s=timeout_s, seed=seed)
     allowed = {name: frozenset(names) for name, names in (supports or {}).items()}
-    proof = _Proof(moves, asker, states, _readable(moves, steps, reasons), allowed, on_progress)
+    proof = _Proof(moves, asker, states, _readable(moves, steps, reasons), allowed, needed, on_progress)
     proof.settle()
     never = proof.never(switches_off)
     _explain(reasons, proof, never)
     proved = {name: name in proof.alive and name not in reasons for name in every}
-    return ProofResult(proved, tuple(proof.results.values()), reasons, never, time.monotonic() - started)
+    idle = tuple(dict.fromkeys(action for actions in never.values() for action in actions))
+    return ProofResult(proved, tuple(proof.results.values()), reasons, idle, time.monotonic() - started)
+
+
+def _refuse_unknown_switches(protocol: Protocol, off: Mapping[str, Iterable[str]]) -> None:
+    for who, names in off.items():
+        for name in sorted(names):
+            if name not in protocol.switches:
+                raise ModelError(
+                    f"{who} needs the switch {name!r} off, which {protocol.name} does not have",
+                    instead=did_you_mean(name, protocol.switches, "it has no switch at all"),
+                )
 
 
 def _readable(moves: Moves, claims: Claims, reasons: dict[str, str]) -> dict[str, t.Term]:
@@ -367,7 +446,7 @@ def _readable(moves: Moves, claims: Claims, reasons: dict[str, str]) -> dict[str
     return found
 
 
-def _explain(reasons: dict[str, str], proof: _Proof, never: tuple[str, ...]) -> None:
+def _explain(reasons: dict[str, str], proof: _Proof, never: Mapping[frozenset[str], tuple[str, ...]]) -> None:
     broken: dict[str, list[Result]] = {}
     for result in proof.results.values():
         if not result.holds:
@@ -380,5 +459,5 @@ def _explain(reasons: dict[str, str], proof: _Proof, never: tuple[str, ...]) -> 
             reasons[name] = "the model itself is not shown to be sound: " + "; ".join(
                 r.name for r in standing
             )
-        elif never:
-            reasons[name] = "not shown to be possible at all: " + ", ".join(never)
+        elif never[proof.off_for(name)]:
+            reasons[name] = "not shown to be possible at all: " + ", ".join(never[proof.off_for(name)])

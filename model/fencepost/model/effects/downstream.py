@@ -10,7 +10,7 @@ from __future__ import annotations
 from fencepost.model.core.state import NETWORK
 from fencepost.model.domains import BOOLEAN, Element, Member
 from fencepost.model.effects.state import DOWNSTREAM, Answer, Kept, Kind, Torn, calls, effects
-from fencepost.model.language import State, derived, ite, refuse_unless, switched, when
+from fencepost.model.language import State, derived, implies, ite, refuse_unless, switched, when
 
 
 def send_reply(s: State, c: Element, again: bool, declines: bool, torn: Member, answer: Member) -> None:
@@ -23,7 +23,7 @@ def send_reply(s: State, c: Element, again: bool, declines: bool, torn: Member, 
         if switched("fenced") and (
             s.reply[c] == Answer.ok or (sent.buries and s.reply[c] == Answer.tombstoned)
         ):
-            s.contacted = sent.token
+            s.contacted = ite(sent.token > s.contacted, sent.token, s.contacted)
 
 
 @derived
@@ -42,9 +42,9 @@ def told(kind: Member) -> object:
 def decide_call(s: State, c: Element, again: bool, declines: bool, torn: Member) -> None:
     """A copy of a request arrives and the downstream decides it; with `again`, another copy is on its way."""
     when(s.in_flight[c])
-    when(not again or switched("request_duplicated"))
-    when(not declines or switched("declining"))
-    when(torn == Torn.whole or switched("two_transactions"))
+    when(implies(again, switched("request_duplicated")))
+    when(implies(declines, switched("declining")))
+    when(implies(torn != Torn.whole, switched("two_transactions")))
     s.in_flight[c] = again
     sent = s.call[c].value
     kept = s.record[sent.key]
@@ -82,6 +82,14 @@ def take_effect(s: State, c: Element) -> None:
         s.revision = s.revision + 1
     s.landings[c] = ite(s.landings[c], False, True)
     s.landed_as[sent.key] = sent.fingerprint
+    s.as_intended[sent.intent] = ite(is_as_stored(s, c), True, s.as_intended[sent.intent])
+
+
+@derived
+def is_as_stored(s: State, c: Element) -> object:
+    """Whether a request has the parameters of the intent that it is for."""
+    sent = s.call[c].value
+    return s.intent[sent.intent].present and s.intent[sent.intent].fingerprint == sent.fingerprint
 
 
 def keep(s: State, c: Element, kind: Member) -> None:

@@ -6,18 +6,22 @@ are small enough have those switches too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fencepost.model.effects.state import effects
 from fencepost.model.protocol import Scope
 
 FAULTS = ("crash", "reply_lost", "request_duplicated")
 
 
-def _scope(name: str, *switches: str, why: str, fingerprints: int = 1, revisions: int = 0) -> Scope:
+def _scope(
+    name: str, *switches: str, why: str, fingerprints: int = 1, revisions: int = 0, leases: int = 2
+) -> Scope:
     return effects.scope(
         name,
         sizes={"worker": 2, "call": 2, "fingerprint": fingerprints},
         bounds={
-            "lease_version": 2,
+            "lease_version": leases,
             "state_version": 3,
             "intent_version": 2,
             "incarnation": 1,
@@ -52,7 +56,62 @@ _scope("fenced", "fenced", "request_lost", *FAULTS, why="a fence alone: what is 
 _scope("queryable", "queryable", "request_lost", *FAULTS, why="asking alone: to find nothing proves nothing")
 _scope(
     "revisioned",
-    "revisioned", "revision_moved", "request_lost", *FAULTS, revisions=1,
-    why="a downstream that compares revisions alone, such as one with conditional updates",
+    "revisioned", "revision_moved", "request_lost", *FAULTS, revisions=2,
+    why="a downstream that compares revisions alone, such as one with conditional updates; with two changes, "
+    "since an effect that lands after another change makes a second one",
 )  # fmt: skip
 _scope("opaque", "request_lost", *FAULTS, why="a downstream that keeps nothing")
+
+# For changes of the model that are tried one after another, and for faults that multiply states. Between
+# them, every claim is exercised and every claim can fail. Without crashes, which leave workers no more
+# confused than a takeover does; a sweep turns them on for what they do themselves.
+_scope(
+    "quick",
+    "fenced", "keyed", "revisioned", "revision_moved", "reply_lost", "request_duplicated", revisions=1,
+    why="as small, without crashes",
+)  # fmt: skip
+_scope(
+    "quick-rederived",
+    "fenced", "keyed", "declining", "intent_rederived", fingerprints=2,
+    why="as rederived, without crashes, for a downstream that declines: for sweeps",
+)  # fmt: skip
+_scope(
+    "quick-queryable",
+    "fenced", "queryable", "declining", "reply_lost", "request_duplicated",
+    why="as fenced-queryable, without crashes and lost requests: for sweeps",
+)  # fmt: skip
+_scope(
+    "quick-unkeyed",
+    "fenced", "revisioned", "revision_moved", "reply_lost", "request_duplicated", revisions=2, leases=3,
+    why="a fence and revisions, for sweeps; with three lease versions, since only a second takeover leaves "
+    "behind a worker that may still raise the fence",
+)  # fmt: skip
+_scope(
+    "quick-keyed",
+    "keyed", "revisioned", "revision_moved", revisions=2,
+    why="keys and revisions without a fence and without repeated messages: for faults of the downstream",
+)  # fmt: skip
+
+SWEEP = ("quick-queryable", "quick-rederived", "quick-unkeyed")
+"""The scopes of a sweep: a change that no claim notices in the first is looked at in the next."""
+
+WHAT_IF_IN = ("quick-rederived", "quick-queryable", "quick-keyed")
+"""The scopes to which a fault is added to see what it breaks: keys, no keys, and revisions."""
+
+_TRIED = (
+    "record_expired", "record_volatile", "two_transactions", "key_per_retry", "intent_rederived",
+    "request_lost", "pause",
+)  # fmt: skip
+
+WHAT_IF: Mapping[str, tuple[Scope, ...]] = {
+    switch: tuple(
+        effects.scopes[name].but(
+            name=f"{name} with {switch}",
+            switches=effects.scopes[name].switches | {switch},
+            why=f"what {switch} breaks",
+        )
+        for name in WHAT_IF_IN
+    )
+    for switch in _TRIED
+}
+"""For each fault that some or all of the scopes above do without: scopes with it."""

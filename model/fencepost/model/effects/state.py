@@ -12,6 +12,8 @@ With none it is opaque.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fencepost.model.core.state import (
     NETWORK,
     STORE,
@@ -123,6 +125,8 @@ _variable("landings", Family(calls, of=BOOLEAN), False, home=HISTORY,
           meaning="changes whenever a copy of this request takes effect")  # fmt: skip
 _variable("contacted", lease_versions, 0, home=HISTORY,
           meaning="the highest token to which the downstream has answered ok")  # fmt: skip
+_variable("as_intended", Family(intent_versions, of=BOOLEAN), False, home=HISTORY,
+          meaning="whether the effect of this intent has taken place with its stored parameters")  # fmt: skip
 _variable("landed_as", Family(intent_versions, of=Optional(fingerprints)), absent, home=HISTORY,
           meaning="the fingerprint of the latest effect under this key")  # fmt: skip
 _variable("buried", Family(intent_versions, of=BOOLEAN), False, home=HISTORY,
@@ -154,7 +158,7 @@ def status(s: State, w: Element) -> object:
 
 
 @derived
-def intent_of(s: State, w: Element) -> object:
+def intent_of(s: State, w: Element) -> Any:
     """The version of the step's intent, as worker `w` last read it."""
     return s.log[s.believes[w].state].intent
 

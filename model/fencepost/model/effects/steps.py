@@ -28,7 +28,7 @@ from fencepost.model.effects.state import (
     status,
     under_way,
 )
-from fencepost.model.language import State, absent, derived, refuse_unless, switched, when
+from fencepost.model.language import State, absent, derived, ite, refuse_unless, switched, when
 
 
 def step_down(s: State, w: Element) -> None:
@@ -186,7 +186,7 @@ def raise_fence(s: State, w: Element, lost: bool) -> None:
     refuse_unless(s.believes[w].lease >= s.fence, "stale-token")
 
     s.fence = s.believes[w].lease
-    s.contacted = s.believes[w].lease
+    s.contacted = ite(s.fence > s.contacted, s.fence, s.contacted)
 
 
 @effects.action(WORKER, w=workers)
@@ -225,7 +225,7 @@ def receive_reply(s: State, c: Element) -> None:
         if reply == Answer.stale_token:
             step_down(s, w)
         elif intent_of(s, w) == sent.intent:
-            if reply == Answer.ok:
+            if reply == Answer.ok and sent.fingerprint == s.intent[sent.intent].fingerprint:
                 s.knows[w] = Knows.receipt
             if reply == Answer.tombstoned or (reply == Answer.declined and switched("keyed")):
                 s.knows[w] = Knows.not_happened

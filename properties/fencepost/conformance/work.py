@@ -1,0 +1,81 @@
+"""What `verify_statements` runs: the starts, and at each the pairs of calls and the single calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.conformance import effects
+from fencepost.conformance.classes import Call, Classes, Pair, Start
+from fencepost.conformance.oracle import Oracle
+from fencepost.conformance.session import Plan
+from fencepost.conformance.vocabulary import has_downstream
+from fencepost.model import Scope
+
+_SWITCHES = frozenset({"crash", "reply_lost", "commit_duplicated"})
+
+CLASSES = Scope(
+    "classes",
+    sizes={"worker": 2, "commit": 2},
+    bounds={"lease_version": 3, "state_version": 2, "incarnation": 1},
+    switches=_SWITCHES,
+    why="the starts: two handles, two commits on their way, a takeover of a takeover, a restart",
+)
+SCOPE = Scope(
+    "statements",
+    sizes={"worker": 2, "commit": 3},
+    bounds={"lease_version": 5, "state_version": 4, "incarnation": 2},
+    switches=_SWITCHES,
+    why="room for what follows a start: two calls, a takeover, a commit of the new owner, a restart",
+)
+MOST_MOVES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A start, with the pairs and the single calls that differ from those of nearer starts."""
+
+    start: Start
+    pairs: tuple[Pair, ...]
+    alone: tuple[Call, ...]
+
+
+_WORK: dict[Any, tuple[Any, tuple[Work, ...]]] = {}
+"""The protocol stands beside its work so that nothing else gets its identity."""
+
+
+def work_of(plan: Plan, *, every_pair: bool) -> tuple[Work, ...]:
+    """What is run, nearest starts first; found once in a process.
+
+    Of pairs whose calls do the same, alone and after one another, in time and too late, one is run, from the
+    nearest start; with `every_pair`, each pair of each class.
+    """
+    protocol = plan.oracle.protocol
+    scope = CLASSES
+    if has_downstream(protocol):
+        scope = effects.class_scope(plan.abilities)
+    scope = scope.but(switches=scope.switches & plan.oracle.scope.switches)
+    key = (id(protocol), tuple(plan.performances), scope.switches, every_pair)
+    if key not in _WORK:
+        small = Plan(plan.adapter, Oracle(protocol, scope))
+        classes = Classes(small, MOST_MOVES)
+        _WORK[key] = protocol, tuple(_work(classes, every_pair=every_pair))
+    return _WORK[key][1]
+
+
+def _work(classes: Classes, *, every_pair: bool) -> Iterator[Work]:
+    seen: set[Any] = set()
+    for start in classes.starts():
+        pairs, alone = [], []
+        for kind, pair in classes.pairs(start):
+            if every_pair or kind not in seen:
+                seen.add(kind)
+                pairs.append(pair)
+        for call in classes.calls(start.state):
+            kind = classes.call_kind(start.state, call)
+            if kind not in seen:
+                seen.add(kind)
+                alone.append(call)
+        if pairs or alone:
+            yield Work(start, tuple(pairs), tuple(alone))

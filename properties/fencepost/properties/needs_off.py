@@ -1,0 +1,100 @@
+"""Why a claim about outside effects breaks under a fault that it needs off: a sentence for each pair.
+
+The runs are in `docs/needs-off.md`, which the tests make from a search; they report a pair without a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_EXPIRED, _VOLATILE, _TORN, _MINTED = "record_expired", "record_volatile", "two_transactions", "key_per_retry"
+
+WHY: Mapping[tuple[str, str], str] = {
+    ("one_effect_per_intent", _EXPIRED): (
+        "The second copy of a request is deduplicated only as long as the record of the first is kept, "
+        "and it is forgotten while that copy is still on its way."
+    ),
+    ("one_effect_per_intent", _VOLATILE): (
+        "The record of the first copy is gone with the memory that held it, so the second looks like the "
+        "first."
+    ),
+    ("one_effect_per_intent", _TORN): (
+        "The effect took place, but the downstream died before it kept the record, and carries out the "
+        "request that is sent again."
+    ),
+    ("one_effect_per_intent", _MINTED): (
+        "The request that is sent again has a key of its own, under which nothing is kept."
+    ),
+    ("same_key_same_intent", _EXPIRED): (
+        "A fingerprint can be compared only with one that is kept; after the record is forgotten, other "
+        "parameters pass under the same key."
+    ),
+    ("same_key_same_intent", _VOLATILE): (
+        "The restart loses the fingerprint that other parameters under the same key would have been "
+        "compared with."
+    ),
+    ("same_key_same_intent", _TORN): (
+        "The first effect left no fingerprint behind, so other parameters pass under the same key."
+    ),
+    ("every_ok_is_the_original_receipt", _EXPIRED): (
+        "Two requests with one key and different parameters have both been answered ok, and only one of "
+        "the answers can be about the latest effect."
+    ),
+    ("every_ok_is_the_original_receipt", _VOLATILE): (
+        "After the restart a second request with the same key and other parameters takes effect, and both "
+        "have been answered ok."
+    ),
+    ("every_ok_is_the_original_receipt", _TORN): (
+        "A receipt was kept for an effect that never took place, and answers the request that is sent again."
+    ),
+    ("receipt_is_true", _TORN): (
+        "A receipt was kept, the downstream died before the effect, and the worker that asks believes the "
+        "receipt."
+    ),
+    ("receipt_is_true", _MINTED): (
+        "The key minted for a retry happens to be that of a later intent, whose owner asks and finds the "
+        "receipt of the former one."
+    ),
+    ("fence_only_rises", _VOLATILE): "The restart sets the fence back to where it began.",
+    ("stale_effect_never_lands_after_contact", _VOLATILE): (
+        "The new owner raised the fence, the restart forgets it, and the former owner's request is accepted."
+    ),
+    ("given_up_effects_never_happen", _EXPIRED): (
+        "The effect took place and its record is forgotten; a second copy is declined and kept as "
+        "declined, which its owner must take for the fate of the intent."
+    ),
+    ("given_up_effects_never_happen", _VOLATILE): (
+        "The restart loses the receipt; a second copy is declined and kept as declined, which its owner "
+        "must take for the fate of the intent."
+    ),
+    ("given_up_effects_never_happen", _TORN): (
+        "The effect left no record; a second copy is declined and kept as declined, which its owner must "
+        "take for the fate of the intent."
+    ),
+    ("given_up_effects_never_happen", _MINTED): (
+        "The first request took effect under its key, the second was declined under another one, and the "
+        "owner takes the latter for the fate of the intent."
+    ),
+    ("unknown_is_never_guessed", _EXPIRED): (
+        "The owner raised the fence before it asked, as it should, but the record that it would have "
+        "found has been forgotten."
+    ),
+    ("unknown_is_never_guessed", _VOLATILE): (
+        "Nothing was found after the fence was raised, and that was right; then the restart forgets the "
+        "fence, and the former owner's request can land after all."
+    ),
+    ("unknown_is_never_guessed", _TORN): (
+        "The effect took place without a trace in the log of the downstream, so the owner that asks finds "
+        "nothing."
+    ),
+    ("unknown_is_never_guessed", _MINTED): (
+        "The effect is sent again under another key while the first request may still land: no downstream "
+        "can tell that they are one intent."
+    ),
+    ("late_request_after_tombstone_refused", _EXPIRED): (
+        "A tombstone stops a late request only as long as it is kept, and the request came later than that."
+    ),
+    ("late_request_after_tombstone_refused", _VOLATILE): (
+        "The restart loses the tombstone, and the late request lands."
+    ),
+}

@@ -1,0 +1,50 @@
+"""For each claim, by how many of the single changes that were tried it is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.checker.subject import BUILT_IN, load
+from fencepost.checker.teeth import FIRST, ORDER, teeth
+from fencepost.checker.verdicts import Verdict
+from fencepost.model.mutate import mutants
+
+from .test_together import counting
+
+
+def test_a_claim_that_a_change_breaks_can_fail_and_the_change_is_named() -> None:
+    finding = teeth(counting(), scopes=["other"]).of("B")
+
+    assert finding.verdict is Verdict.CAN_FAIL
+    assert "count: without `when(s.m == 0)`" in finding.details["broken_by"]
+    assert finding.why.startswith(f"broken by {len(finding.details['broken_by'])} of ")
+
+
+def test_a_claim_that_nothing_breaks_is_undetermined() -> None:
+    finding = teeth(counting(), scopes=["low"]).of("A")
+
+    assert (finding.verdict, finding.details["broken_by"]) == (Verdict.UNDETERMINED, [])
+    assert f"none of {finding.details['tried']} single changes tried broke it" in finding.why
+
+
+def test_what_the_budget_left_no_time_for_is_said() -> None:
+    finding = teeth(counting(), scopes=["low"], budget_s=0.0).of("A")
+
+    assert finding.verdict is Verdict.UNDETERMINED
+    assert "the budget left no time" in finding.why
+
+
+@pytest.mark.parametrize("model", FIRST)
+def test_the_changes_that_are_tried_first_exist(model: str) -> None:
+    names = [m.name for m in mutants(BUILT_IN[model].protocol, ORDER)]
+    scopes = BUILT_IN[model].protocol.scopes
+
+    assert [start for _, start in FIRST[model] if not any(n.startswith(start) for n in names)] == []
+    assert [scope for scope, _ in FIRST[model] if scope not in scopes] == []
+
+
+@pytest.mark.parametrize("model", BUILT_IN)
+def test_every_claim_is_broken_by_what_is_tried_first(model: str) -> None:
+    report = teeth(load(model=model), kinds=())
+
+    assert [f.claim.name for f in report.findings if f.verdict is not Verdict.CAN_FAIL] == []

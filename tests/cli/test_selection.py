@@ -1,0 +1,198 @@
+"""Which protocols, claims and scopes a command looks at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost.checker.subject import BUILT_IN, UsageError, load, load_all
+from fencepost.cli.pins import read_pins
+from fencepost.cli.selection import selected
+
+from .support import SMALLEST, fencepost, tokens
+
+ABOUT_EFFECTS = '''\
+from fencepost.properties import Claims
+
+mine = Claims("mine"{about})
+
+
+@mine.always("M8")
+def a_receipt_comes_late(s):
+    """There is no receipt before the first lease."""
+    return not s.receipt or s.lease_version >= 1
+'''
+
+VARIED = """\
+from fencepost.model.effects import effects
+
+forgetful = effects.variant("nobody-queries", without=["query"])
+"""
+
+TINY = ("--scope", "quick-keyed:call=1,state_version=2")
+"""One request: enough for most of what a downstream with keys does, and searched in a moment."""
+
+
+def looked_at(*claims: str, **how: object) -> list[tuple[str, tuple[str, ...], list[str]]]:
+    found = selected(claims=claims, **how)  # type: ignore[arg-type]
+    return [(one.subject.model, one.claims, [s.name for s in one.scopes]) for one in found]
+
+
+def test_without_anything_every_protocol_is_looked_at_in_its_own_scopes() -> None:
+    assert looked_at() == [("core", (), ["small"]), ("effects", (), ["small", "rederived"])]
+
+
+def test_every_scope_that_the_registry_names_exists_and_says_why() -> None:
+    for b in BUILT_IN.values():
+        assert {*b.scopes, *b.sweep_scopes} <= set(b.protocol.scopes)
+        assert all(b.protocol.scopes[n].why for n in b.scopes)
+
+
+@pytest.mark.parametrize(
+    ("claims", "models"),
+    [
+        (("S1",), ["core"]),
+        (("S8",), ["effects"]),
+        (("one_effect_per_intent",), ["effects"]),
+        (("S25",), ["core", "effects"]),
+        (("S1", "S8"), ["core", "effects"]),
+    ],
+)
+def test_a_claim_chooses_the_protocols_that_have_it(claims: tuple[str, ...], models: list[str]) -> None:
+    assert [model for model, _, _ in looked_at(*claims)] == models
+
+
+def test_each_protocol_gets_its_own_claims_only() -> None:
+    assert [(m, c) for m, c, _ in looked_at("S1", "S8", "S25")] == [
+        ("core", ("S1", "S25")), ("effects", ("S8", "S25")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("how", "models"),
+    [
+        ({"scope_text": "small"}, ["core", "effects"]),
+        ({"scope_text": "small", "model": "effects"}, ["effects"]),
+        ({"scope_text": "usual"}, ["core"]),
+        ({"scope_text": "rederived"}, ["effects"]),
+        ({"scope_text": "small:commit=1"}, ["core"]),
+        ({"on": ["record_expired"]}, ["effects"]),
+        ({"off": ["crash"]}, ["core", "effects"]),
+        ({"variant": "late-commit-by-id"}, ["core"]),
+        ({"variant": "fence-not-compared"}, ["effects"]),
+    ],
+)
+def test_a_scope_a_switch_or_a_variant_chooses_the_protocols_that_have_it(
+    how: dict[str, object], models: list[str]
+) -> None:
+    assert [model for model, _, _ in looked_at(**how)] == models
+
+
+def test_a_claim_decides_where_a_scope_is_in_several_protocols() -> None:
+    assert looked_at("S8", scope_text="small") == [("effects", ("S8",), ["small"])]
+
+
+def test_a_variant_with_a_scope_of_its_own_is_looked_at_there() -> None:
+    variants = BUILT_IN["effects"].variants
+    name = next(iter(variants))
+
+    assert looked_at(variant=name)[0][2] == [getattr(variants[name], "scope", "small")]
+
+
+def test_a_switch_without_a_scope_is_turned_in_each_scope_that_is_looked_at() -> None:
+    ((_, _, scopes),) = looked_at("S8", on=["record_expired"])
+
+    assert scopes == ["small, changed", "rederived, changed"]
+
+
+def test_claims_of_ones_own_say_what_they_are_about() -> None:
+    Path("own.py").write_text(ABOUT_EFFECTS.format(about=', about="effects"'), encoding="utf-8")
+
+    assert [s.model for s in load_all("own.py")] == ["effects"]
+    assert load("own.py").has("M8")
+    done = fencepost("check", "M8", "--with", "own.py", *TINY)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("effects with own.py\n")
+
+
+def test_claims_that_say_nothing_are_about_the_core_unless_a_model_is_named() -> None:
+    Path("own.py").write_text(ABOUT_EFFECTS.format(about=""), encoding="utf-8")
+
+    assert [s.model for s in load_all("own.py")] == ["core"]
+    assert [s.model for s in load_all("own.py", model="effects")] == ["effects"]
+
+
+@pytest.mark.parametrize(
+    ("about", "how", "says"),
+    [
+        ("efects", {}, "did you mean 'effects'?"),
+        ("effects", {"model": "core"}, "own.py has claims about effects, but --model says core"),
+        ("core", {"variant": "fence-not-compared"}, "is one of effects; leave one of the two out"),
+    ],
+)
+def test_claims_about_something_else_are_refused(about: str, how: dict[str, str], says: str) -> None:
+    Path("own.py").write_text(ABOUT_EFFECTS.format(about=f', about="{about}"'), encoding="utf-8")
+    with pytest.raises(UsageError) as said:
+        load_all("own.py", **how)
+
+    assert says in str(said.value)
+
+
+def test_a_protocol_made_from_effects_has_the_claims_of_effects() -> None:
+    Path("own.py").write_text(VARIED, encoding="utf-8")
+    (subject,) = load_all("own.py")
+
+    assert (subject.model, subject.name) == ("effects", "variant nobody-queries")
+    assert subject.has("S8")
+    assert not subject.has("S1")
+
+
+def test_a_refutation_with_a_fault_that_the_claim_needs_off_says_so() -> None:
+    alone = ("--off", "crash", "--off", "reply_lost", "--off", "request_lost", "--off", "declining")
+    done = fencepost("check", "S8", "--scope", "keyed", "--on", "record_expired", *alone)
+
+    assert done.code == 1
+    assert "S8 needs record_expired off: with it on it promises nothing" in done.out
+    (token,) = tokens(done.out)
+    again = fencepost("replay", token)
+    assert (again.code, again.err) == (1, "")
+    assert "S8 needs record_expired off" in again.out
+    assert 'load(model="effects")' in fencepost("replay", token, "--as", "pytest").out
+    saved = json.loads(Path(".fencepost", f"{token}.json").read_text(encoding="utf-8"))
+    assert saved["source"]["protocol"] == "effects"
+
+
+def test_several_protocols_are_told_one_after_another_and_their_codes_together() -> None:
+    pins = {"core:S25": "UNDETERMINED", "effects:S25": "UNDETERMINED"}
+    Path("pins.json").write_text(json.dumps(pins), encoding="utf-8")
+    common = ("simulate", "S25", "--runs", "2", "--steps", "2")
+    text, data = fencepost(*common), json.loads(fencepost(*common, "--json").out)
+
+    assert text.code == data["exit_code"] == 3
+    assert [line for line in text.out.splitlines() if line in ("core", "effects")] == ["core", "effects"]
+    assert data["verdicts"] == pins
+    assert [r["subject"] for r in data["reports"]] == ["core", "effects"]
+    assert fencepost(*common, "--expect", "pins.json").code == 0
+
+
+def test_an_id_of_several_protocols_may_be_pinned_once_for_all() -> None:
+    Path("pins.json").write_text('{"S25": "UNDETERMINED"}', encoding="utf-8")
+    common = ("simulate", "S25", "--runs", "2", "--steps", "2", "--expect", "pins.json")
+
+    assert fencepost(*common).code == 0
+    assert read_pins("pins.json") == {"S25": "UNDETERMINED"}
+
+
+def test_the_list_of_claims_says_which_switches_a_claim_needs_off() -> None:
+    listed = " ".join(fencepost("list", "claims", "--model", "effects").out.split())
+
+    assert "Needs off: record_expired, record_volatile, two_transactions, key_per_retry." in listed
+    assert "Needs off" not in fencepost("list", "claims", "--model", "core").out
+
+
+def test_the_only_protocol_that_is_left_is_told_as_ever() -> None:
+    data = json.loads(fencepost("check", "S5", "--scope", SMALLEST, "--json").out)
+
+    assert (data["subject"], data["verdicts"]) == ("core", {"S5": "BOUNDED"})
