@@ -41,7 +41,7 @@ PARTS = (PROVED, EXPLORED, SWEEP, SQLITE)
 STARTED = (PROVED, EXPLORED, SQLITE, SWEEP)
 """The order in which parts are started: first what says something soon, last what uses all that is left."""
 
-SHARES = {PROVED: 20, EXPLORED: 45, SQLITE: 35, SWEEP: 12}
+SHARES = {PROVED: 35, EXPLORED: 40, SQLITE: 35, SWEEP: 15}
 """Of the budget, in proportion; what a part leaves over goes to those that come after it."""
 
 WORKING_SHARE = 0.92

@@ -74,7 +74,13 @@ def _swept(one: Selected, settings: Mapping[str, Any], tell: Tell | None) -> Rep
     from fencepost.model.mutate import ANSWER, REFUSAL
 
     # Refusals are what the claims are about; `fencepost sweep` looks at all other changes as well.
-    return teeth(one.subject, kinds=(REFUSAL, ANSWER), budget_s=settings["budget_s"], on_progress=tell)
+    return teeth(
+        one.subject,
+        scopes=one.subject.sweep_scopes[:1],
+        kinds=(REFUSAL, ANSWER),
+        budget_s=settings["budget_s"],
+        on_progress=tell,
+    )
 
 
 _MODEL_PARTS: Mapping[str, Callable[[Selected, Mapping[str, Any], Tell | None], Report]] = {
