@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from models import lease as lease_model
 from models import two_phase as two_phase_model
+from schedules import lines_of, schedules
 
 TWO_PHASE = {2: 56, 3: 288, 5: 8_832, 7: 296_448}
 """Distinct states by number of resource managers, as other tools count them."""
@@ -135,12 +136,17 @@ def main() -> None:
         "--baseline", action="append", default=[], metavar="NAME=COMMAND",
         help="another checker's command on the same model, timed as a whole process in the same run",
     )  # fmt: skip
+    parser.add_argument("--directory", default=".", help="where the disk is that schedules use (default: .)")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     chosen = parser.parse_args()
     lines = counts()
     figures: dict[str, Any] = {}
     if not chosen.counts_only:
-        figures = {"search": rates(chosen.runs), "proof": proofs(chosen.runs)}
+        figures = {
+            "search": rates(chosen.runs),
+            "proof": proofs(chosen.runs),
+            "schedules": schedules(chosen.runs, chosen.directory),
+        }
         s, p = figures["search"], figures["proof"]
         million = s["compiled_states_per_s"] / 1e6
         lines += [
@@ -149,6 +155,7 @@ def main() -> None:
             f"plain reading, lease (2,3): {s['plain_states_per_s']:,.0f} distinct states/s",
             f"compiled / plain: {s['ratio']:.0f}",
             f"S1 proved for all sizes in {p['S1_s']:.2f} s, all claims of the core in {p['all_s']:.2f} s",
+            *lines_of(figures["schedules"]),
             *processes(chosen.runs, chosen.baseline),
         ]
         if not chosen.baseline:

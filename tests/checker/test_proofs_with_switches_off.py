@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.proofs import prove
-from fencepost.checker.subject import Subject
+from fencepost.checker.subject import Subject, load
 from fencepost.checker.verdicts import Finding, Verdict
 from fencepost.model import Protocol, State, absent
 from fencepost.properties import ClaimError, Claims
@@ -68,6 +70,38 @@ def test_a_false_claim_is_refuted_by_a_run_with_the_switches_off_that_it_needs()
     assert [s.action for s in found.trace.steps] == ["take", "leave", "take"]
 
 
-def test_a_claim_that_needs_an_unknown_switch_off_is_an_error() -> None:
-    with pytest.raises(ClaimError, match=r"'tickets_grow' needs the switch 'forgetfull' off.*'forgetful'"):
-        proof("GROWS", needs_off=("forgetfull",))
+@pytest.mark.parametrize("decorate", [Claims.always, Claims.each_step, Claims.supporting])
+def test_a_subject_with_a_claim_that_needs_an_unknown_switch_off_is_refused(decorate: Any) -> None:
+    def one(s: State) -> object:
+        """One."""
+        return s.ticket >= 0
+
+    def two(before: State, after: State) -> object:
+        """Two."""
+        return before.ticket <= after.ticket
+
+    claims = Claims("mine")
+    decorate(claims, needs_off=("forgetfull",))(two if decorate is Claims.each_step else one)
+    with pytest.raises(ClaimError, match=r"needs the switch 'forgetfull' off.*did you mean 'forgetful'\?"):
+        Subject(forgetful_lock(), claims)
+    with pytest.raises(ClaimError, match="lock does not have: it has no switch at all"):
+        Subject(lock(), claims)
+
+
+@pytest.mark.parametrize("budget_s", [0.0, 0.02, 0.1, 0.3])
+def test_what_the_end_of_the_budget_leaves_open_is_put_down_to_it(budget_s: float) -> None:
+    report = prove(load(model="effects"), budget_s=budget_s, counterexamples=False)
+    left = [f.why for f in report.findings if f.verdict is not Verdict.PROVED]
+
+    assert left
+    for why in left:
+        assert "the budget ended" in why
+        assert "no run that breaks it" not in why
+        assert "the solver does not know" not in why
+        assert "not shown to be sound" not in why
+
+
+def test_a_search_for_a_run_that_did_not_end_is_not_said_to_have_found_none() -> None:
+    found = prove(load(model="effects"), claims=["S8"], budget_s=0.0).of("S8")
+
+    assert "which was not searched to its end" in found.why

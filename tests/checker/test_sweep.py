@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import collections
 
 import pytest
 from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.subject import Subject, core_subject
 from fencepost.checker.sweeps import KINDS, SweepReport, sweep
+from fencepost.model import BOOLEAN, Counter, Protocol, State
 from fencepost.model.core import core
-from fencepost.model.mutate import ANSWER, GUARD, REFUSAL, mutants
+from fencepost.model.mutate import ANSWER, GUARD, REFUSAL, mutants, with_lines, without
+from fencepost.model.run import Runner
 from fencepost.properties.unneeded import UNNEEDED
 
 
@@ -56,7 +58,7 @@ def test_jobs_do_not_change_what_is_found() -> None:
 
 
 def test_every_statement_of_the_core_that_can_be_taken_away_has_a_mutant() -> None:
-    kinds = Counter(m.kind for m in mutants(core))
+    kinds = collections.Counter(m.kind for m in mutants(core))
     assert set(kinds) == set(KINDS)
     assert kinds[REFUSAL] == kinds[ANSWER] == 12
 
@@ -81,3 +83,82 @@ def test_pairs_show_what_each_second_lock_is_for() -> None:
     report = sweep(core_subject(), kinds=[REFUSAL], with_pairs=True, jobs=2)
     pairs = {r.name: r.ids for r in report.rows if r.kind == "pair" and r.outcome == "caught"}
     assert any("release" in name and "S5" in ids for name, ids in pairs.items())
+
+
+def _by_two_paths() -> Protocol:
+    """An action that reaches one helper itself, and by another helper."""
+    p = Protocol("paths")
+    p.variable("marks", Counter("mark"), 0, home="here", meaning="marks so far")
+    p.scope("one", sizes={}, bounds={"mark": 4}, why="enough")
+
+    @p.action("somebody", by_another=BOOLEAN)
+    def go(s: State, by_another: bool) -> None:
+        """A mark is made."""
+        if by_another:
+            calls_only(s)
+        else:
+            mark(s)
+
+    return p
+
+
+def mark(s: State) -> None:
+    """A mark is made."""
+    s.marks = s.marks + 1
+
+
+def calls_only(s: State) -> None:
+    """Writes nothing itself."""
+    mark_below(s)
+
+
+def mark_below(s: State) -> None:
+    """Uses what the action uses too."""
+    mark(s)
+
+
+def again(s: State) -> None:
+    """Writes nothing itself, and what it calls calls it."""
+    only_by_others(s)
+
+
+def only_by_others(s: State) -> None:
+    """Writes, and is reached only by one that does not."""
+    s.marks = s.marks + 2
+    if s.marks > 2:
+        again(s)
+
+
+def _marks(protocol: Protocol, *arguments: int) -> int:
+    runner = Runner(protocol, protocol.scopes["one"])
+    made = runner.step(runner.initial(), "go", arguments)
+    assert not isinstance(made, str)
+    return runner.codes(made.state)["marks"]
+
+
+def test_a_change_of_a_helper_is_made_on_every_path_that_leads_to_it() -> None:
+    unchanged = _by_two_paths()
+    changed = without(unchanged, "no mark", go=("s.marks = ",))
+    said = with_lines(unchanged, "by three", go={"s.marks + 1": "s.marks + 3"})
+
+    assert [_marks(unchanged, by) for by in (0, 1)] == [1, 1]
+    assert [_marks(changed, by) for by in (0, 1)] == [0, 0]
+    assert [_marks(said, by) for by in (0, 1)] == [3, 3]
+
+
+def test_a_second_change_of_the_same_action_keeps_the_first_on_every_path() -> None:
+    changed = without(_by_two_paths(), "no mark", go=("s.marks = ", "if by_another"))
+
+    assert [_marks(changed, by) for by in (0, 1)] == [0, 0]
+
+
+def test_what_a_helper_writes_that_only_a_helper_reaches_is_a_change() -> None:
+    p = Protocol("chain")
+    p.variable("marks", Counter("mark"), 0, home="here", meaning="marks so far")
+
+    @p.action("somebody")
+    def go(s: State) -> None:
+        """A mark is made."""
+        again(s)
+
+    assert "go: without `s.marks = s.marks + 2`" in [m.name for m in mutants(p)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.checker.subject import BUILT_IN, load
+from fencepost.checker.subject import BUILT_IN, Subject, load
 from fencepost.checker.teeth import FIRST, ORDER, teeth
 from fencepost.checker.verdicts import Verdict
+from fencepost.model import State
 from fencepost.model.mutate import mutants
+from fencepost.properties import Claims
 
 from .test_together import counting
 
@@ -48,3 +50,25 @@ def test_every_claim_is_broken_by_what_is_tried_first(model: str) -> None:
     report = teeth(load(model=model), kinds=())
 
     assert [f.claim.name for f in report.findings if f.verdict is not Verdict.CAN_FAIL] == []
+
+
+def test_a_claim_that_is_false_in_the_unchanged_model_has_not_been_seen_to_fail_by_a_change() -> None:
+    report = teeth(counting(), scopes=["low", "high"])
+    finding = report.of("C")
+
+    assert (finding.verdict, finding.details["broken_by"]) == (Verdict.UNDETERMINED, [])
+    assert "broken already in the unchanged model, in scope high" in finding.why
+    assert report.of("B").verdict is Verdict.UNDETERMINED
+
+
+def test_a_claim_that_is_false_only_with_a_switch_on_that_it_needs_off_can_still_fail() -> None:
+    subject = counting()
+    own = Claims("own")
+
+    @own.always("E", needs_off=("second",))
+    def the_second_stays(s: State) -> object:
+        """The second number stays where it is."""
+        return s.m == 0
+
+    found = teeth(Subject(subject.protocol, own), scopes=["low", "other"]).of("E")
+    assert "unchanged model" not in found.why

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -12,8 +14,10 @@ import pytest
 from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.explore import check, replayed
-from fencepost.checker.subject import Subject
+from fencepost.checker.subject import Subject, canonical
 from fencepost.checker.traces import FORMAT, ReplayError, Trace, _digest, from_json, read, replay, table
+from fencepost.model import Counter
+from fencepost.model import terms as t
 
 
 def sealed(data: Any) -> Any:
@@ -195,3 +199,38 @@ def test_a_store_that_is_a_file_and_a_name_that_no_file_can_have_are_replay_erro
     for token in ("nonesuch", "x" * 5000, "a\0b"):
         with pytest.raises(ReplayError, match="no trace"):
             read(token, store)
+
+
+READ_BEFORE = """
+import sys
+from fencepost.checker.subject import BUILT_IN, fingerprint
+from fencepost.model.trace import trace_action
+for name, built_in in BUILT_IN.items():
+    actions = list(built_in.protocol.actions.values())
+    for action in {"": [], "forwards": actions, "backwards": actions[::-1]}[sys.argv[1]]:
+        trace_action(built_in.protocol, action, next(iter(built_in.protocol.scopes.values())))
+    print(name, fingerprint(built_in.protocol))
+"""
+
+
+def test_what_was_read_before_does_not_change_the_fingerprint_of_a_model() -> None:
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", READ_BEFORE, order], capture_output=True, text=True, check=True
+        ).stdout
+        for order in ("", "forwards", "backwards")
+    }
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_equality_is_the_same_whichever_operand_was_made_first(*, swapped: bool) -> None:
+    number, name = Counter("number"), f"of {swapped}"
+    made = [t.variable(f"{x} {name}", number) for x in ("ba" if swapped else "ab")]
+    a, b = sorted(made, key=t.show)
+    one = canonical(t.eq(a, t.add(b, t.integer(1))))
+    other = canonical(t.eq(t.add(a, t.integer(-1)), b))
+
+    assert one == other
+    assert one != canonical(t.eq(t.add(a, t.integer(1)), b))
+    assert one != canonical(t.eq(a, b))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.cli import evidence as module
 from fencepost.cli.evidence import (
     EXPLORED,
+    KEPT,
     PARTS,
     PROVED,
-    SHARES,
     SQLITE,
     SWEEP,
     EvidenceReport,
@@ -21,7 +22,9 @@ from fencepost.cli.evidence import (
     evidence,
 )
 from fencepost.cli.evidence_table import conclusion, note_lines, table_lines
-from fencepost.properties import CORE, EFFECTS
+from fencepost.cli.parts import PROTOCOL, report_from_json
+from fencepost.conformance import LOCK_STEP
+from fencepost.properties import CORE, EFFECTS, Claim
 
 from .support import fencepost, users_file
 
@@ -167,9 +170,106 @@ def test_an_id_of_several_protocols_has_a_row_and_a_name_for_each() -> None:
     assert [line for line in table_lines(report) if line in ("core", "effects")] == ["core", "effects"]
 
 
-def test_the_shares_leave_room_within_the_budget() -> None:
-    lanes = 2
-    assert sum(SHARES.values()) <= 60 * lanes
+def test_a_proof_that_takes_it_that_faults_are_off_says_so_in_its_cell_and_below() -> None:
+    some = replace(S1, needs_off=("record_expired", "record_volatile"))
+    part = Part(PROVED, reports=(said(PROVED, Verdict.PROVED, claim=some),), done=True)
+    report = replace(table(part), claims={"core": (some,)})
+
+    assert "PROVED, some faults off" in table_lines(report)[1]
+    assert "all sizes" not in table_lines(report)[1]
+    notes = "\n".join(note_lines(report))
+    assert "PROVED with record_expired, record_volatile off" in notes
+    assert "faults off" not in table_lines(table(*GOOD))[1]
+
+
+def _about(model: str, part: str, verdict: Verdict, claim: Claim, **details: object) -> Report:
+    return replace(said(part, verdict, claim=claim, method="x, grade O", **details), subject=model)
+
+
+def _beside(model: str, report: Report) -> Report:
+    """A report about an implementation, as a part sends it and as it is read again."""
+    sent = replace(report, figures={**report.figures, PROTOCOL: model})
+    return report_from_json(sent.as_json(), {model: (S1,)})
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("bad", [Verdict.UNDETERMINED, Verdict.REFUTED, Verdict.NOT_EXERCISED])
+def test_claims_of_one_name_in_two_protocols_are_told_apart(part: str, bad: Verdict) -> None:
+    one, other = replace(S1, id="K1", name="same"), replace(S1, id="K2", name="same")
+    good = WORDS[part]
+    for order in (1, -1):
+        reports = (
+            _about("core", part, Verdict(good), one, broken_by=["a: without `b`"], tried=7),
+            _about("effects", part, bad, other, broken_by=[], tried=7),
+        )
+        parts = {n: Part(n, reports=reports[::order] if n == part else (), done=True) for n in PARTS}
+        report = EvidenceReport(parts, {"core": (one,), "effects": (other,)}, 60.0, 1.0)
+
+        assert report.verdicts() == {"K1": {part: good}, "K2": {part: bad.value}}
+        assert report.exit_code != 0
+
+
+def test_a_part_that_is_read_again_speaks_of_the_claims_of_its_own_protocol() -> None:
+    one, other = replace(S1, id="K1"), replace(S1, id="K2")
+    sent = _about("effects", PROVED, Verdict.PROVED, other).as_json()
+
+    again = report_from_json(sent, {"core": (one,), "effects": (other,)})
+    assert again.findings[0].claim is other
+
+
+@pytest.mark.parametrize("bad", [Verdict.UNDETERMINED, Verdict.REFUTED])
+def test_the_steps_of_each_protocol_have_a_row_of_their_own(bad: Verdict) -> None:
+    reports = [
+        _beside("core", _about("sqlite", SQLITE, bad, LOCK_STEP)),
+        _beside("effects", _about("sqlite", SQLITE, Verdict.HELD, LOCK_STEP, declares=(LOCK_STEP.id,))),
+    ]
+    parts = {n: Part(n, reports=tuple(reports) if n == SQLITE else (), done=True) for n in PARTS}
+    report = EvidenceReport(parts, {"core": (), "effects": ()}, 60.0, 1.0)
+
+    name = LOCK_STEP.id
+    assert report.verdicts() == {
+        f"core:{name}": {SQLITE: bad.value}, f"effects:{name}": {SQLITE: "HELD"},
+    }  # fmt: skip
+    assert report.exit_code == (1 if bad is Verdict.REFUTED else 3)
+    assert [line for line in table_lines(report) if line in ("core", "effects")] == ["core", "effects"]
+
+
+def _given(run: module._Run, name: str, monkeypatch: pytest.MonkeyPatch, at_s: float) -> float:
+    monkeypatch.setattr(module.time, "monotonic", lambda: run.started + at_s)
+    return run._budget_s(name)
+
+
+def _played(lanes: int, uses: float, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[float, float]]:
+    """When each part starts and what it is given, where each uses so much of what it is given."""
+    run = module._Run({}, 60.0, lanes, None, None)
+    free = [0.0] * lanes
+    ends: dict[str, float] = {}
+    told = {}
+    for name in module.STARTED:
+        at_s = min(free)
+        run.processes = {n: None for n, end in ends.items() if end > at_s}  # type: ignore[misc]
+        given = _given(run, name, monkeypatch, at_s)
+        told[name] = (at_s, given)
+        ends[name] = free[free.index(at_s)] = at_s + given * uses
+        run.parts[name] = replace(run.parts[name], running=True)
+    return told
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 4])
+@pytest.mark.parametrize("uses", [0.1, 0.5, 1.0])
+def test_no_part_is_starved_by_those_before_it_and_all_end_in_time(
+    lanes: int, uses: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, (at_s, given) in _played(lanes, uses, monkeypatch).items():
+        assert given >= 60 * KEPT[name] * module.WORKING_SHARE / lanes - 0.01
+        assert at_s + given <= 60
+
+
+def test_the_first_parts_may_use_what_the_others_can_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = _played(2, 0.3, monkeypatch)
+
+    assert min(told[PROVED][1], told[EXPLORED][1]) > 45
+    assert told[SQLITE][1] > 30
 
 
 def test_evidence_of_the_core_is_complete() -> None:

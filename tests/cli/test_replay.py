@@ -208,3 +208,19 @@ def test_a_run_of_a_witness_is_refused() -> None:
 
     assert done.code == 2
     assert "is a witness" in done.err
+
+
+@pytest.mark.parametrize("model", ["core", "effects"])
+def test_a_run_replays_in_another_process_without_a_change_of_the_model(model: str) -> None:
+    asked = {
+        "core": ("S27", *LATE, "--model", "core", "--scope", SMALLEST),
+        "effects": ("S8", "--scope", "quick-keyed", "--on", "record_expired", "--off", "revision_moved",
+                    "--off", "revisioned"),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "fencepost.cli"]
+    made = subprocess.run([*command, "check", *asked[model]], capture_output=True, text=True, check=False)
+    (token,) = tokens(made.stdout)
+    again = subprocess.run([*command, "replay", token], capture_output=True, text=True, check=False)
+
+    assert (again.returncode, again.stderr) == (1, "")
+    assert "changed:" not in again.stdout

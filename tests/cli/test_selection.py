@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.checker.subject import BUILT_IN, UsageError, load, load_all
+from fencepost.cli.catalogue import explain
 from fencepost.cli.pins import read_pins
 from fencepost.cli.selection import selected
 
@@ -41,7 +42,8 @@ def looked_at(*claims: str, **how: object) -> list[tuple[str, tuple[str, ...], l
 
 
 def test_without_anything_every_protocol_is_looked_at_in_its_own_scopes() -> None:
-    assert looked_at() == [("core", (), ["small"]), ("effects", (), ["small", "rederived"])]
+    scopes = ["small", "rederived", "fenced-queryable"]
+    assert looked_at() == [("core", (), ["small"]), ("effects", (), scopes)]
 
 
 def test_every_scope_that_the_registry_names_exists_and_says_why() -> None:
@@ -104,7 +106,7 @@ def test_a_variant_with_a_scope_of_its_own_is_looked_at_there() -> None:
 def test_a_switch_without_a_scope_is_turned_in_each_scope_that_is_looked_at() -> None:
     ((_, _, scopes),) = looked_at("S8", on=["record_expired"])
 
-    assert scopes == ["small, changed", "rederived, changed"]
+    assert scopes == ["small, changed", "rederived, changed", "fenced-queryable, changed"]
 
 
 def test_claims_of_ones_own_say_what_they_are_about() -> None:
@@ -196,3 +198,16 @@ def test_the_only_protocol_that_is_left_is_told_as_ever() -> None:
     data = json.loads(fencepost("check", "S5", "--scope", SMALLEST, "--json").out)
 
     assert (data["subject"], data["verdicts"]) == ("core", {"S5": "BOUNDED"})
+
+
+@pytest.mark.parametrize(
+    ("model", "switch"), [(b.name, s) for b in BUILT_IN.values() for s in b.protocol.switches]
+)
+def test_a_switch_is_explained_with_a_run_that_turns_it(model: str, switch: str) -> None:
+    base = BUILT_IN[model]
+    (found,) = (e for e in explain([base.subject()], switch) if e.title.startswith("switch"))
+    on_anywhere = any(switch in s.switches for s in base.protocol.scopes.values())
+    needing = {c.id for c in base.claims.promises() if switch in c.needs_off}
+
+    assert found.run == (f"fencepost check --{'off' if on_anywhere else 'on'} {switch}",)
+    assert {*dict(found.facts).get("needed off by", "").split(", ")} - {""} == needing

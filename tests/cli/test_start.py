@@ -89,7 +89,7 @@ OFFERED = {
     "prove": "--with --variant --model --scope --on --off --seed --budget --require --expect",
     "simulate": "--with --variant --model --scope --on --off --runs --steps --seed --budget --expect",
     "sweep": "--with --variant --model --scope --on --off --kinds --pairs --budget --memory --jobs",
-    "verify": "--with --examples --steps --statements --seed --budget --expect",
+    "verify": "--with --examples --steps --statements --seed --budget --jobs --expect",
     "evidence": "--with --model --scope --on --off --seed --budget --memory --jobs --require --expect",
     "replay": "--with --variant --model --adapter --as",
     "list": "--with --variant --model",
@@ -141,6 +141,28 @@ def test_a_wrong_word_is_a_usage_error_with_a_remedy(arguments: tuple[str, ...],
     assert (done.code, done.out) == (2, "")
     assert says in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "--scope", "xyz"),
+        ("check", "--scope", "xyz", "--model", "core"),
+        ("check", "--on", "xyz"),
+        ("check", "--on", "xyz", "--model", "core"),
+        ("check", "--scope", "small:xyz=1"),
+        ("check", "--scope", "small:xyz=1", "--model", "core"),
+        ("check", "--model", "xyz"),
+        ("sweep", "--kinds", "xyz"),
+    ],
+)
+def test_what_is_not_known_is_not_answered_with_none_and_then_with_what_there_is(
+    arguments: tuple[str, ...],
+) -> None:
+    done = fencepost(*arguments)
+
+    assert (done.code, "known: " in done.err) == (2, True)
+    assert "none" not in done.err
 
 
 def test_no_command_at_all_prints_help_and_is_a_usage_error() -> None:

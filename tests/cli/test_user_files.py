@@ -369,3 +369,15 @@ def it_is_a_switch(s):
     """It is up or down."""
     return s.up or not s.up
 '''
+
+
+@pytest.mark.parametrize("method", ["check", "prove", "simulate", "sweep", "list", "explain", "evidence"])
+def test_a_claim_that_needs_an_unknown_switch_off_is_refused_by_every_command(method: str) -> None:
+    text = (HEAD + CLAIM.format("True")).replace('Claims("mine"', 'Claims("mine", about="effects"')
+    Path("own.py").write_text(text.replace("@mine.always(", '@mine.always(needs_off=("record_expire",), '))
+    names = ["own"] if method == "explain" else []
+    done = fencepost(method, *names, "--with", "own.py")
+
+    assert (done.code, done.out) == (2, "")
+    assert "needs the switch 'record_expire' off" in " ".join(done.err.split())
+    assert "did you mean 'record_expired'?" in " ".join(done.err.split())

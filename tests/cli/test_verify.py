@@ -5,6 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from fencepost.checker.subject import UsageError, load_all
+from fencepost.cli.adapters import subjects_for
+from fencepost.properties import CORE, EFFECTS, Kind
+from fencepost.reference.adapter import make_sqlite
+
 from .support import fencepost, users_file
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -75,3 +82,30 @@ def test_statement_by_statement_a_race_is_found_and_replayed() -> None:
     assert "SCHEDULE = " in fencepost("replay", token, "--as", "pytest").out
     data = json.loads(fencepost("replay", token, "--json").out)
     assert (data["still_breaks"], data["exit_code"]) == (True, 1)
+
+
+def test_a_claim_about_effects_is_asked_of_the_reference() -> None:
+    done = fencepost("verify", "sqlite", "S12", "--examples", "1", "--json")
+
+    (report,) = (
+        json.loads(done.out)["reports"] if "reports" in json.loads(done.out) else [json.loads(done.out)]
+    )
+    assert done.code in (0, 3)
+    assert [f["claim"] for f in report["findings"]] == ["stale_effect_never_lands_after_contact"]
+
+
+@pytest.mark.parametrize("claim", EFFECTS.claims)
+def test_a_claim_about_effects_is_refused_of_what_does_not_declare_them(claim: str) -> None:
+    if EFFECTS.claims[claim].kind not in (Kind.ALWAYS, Kind.EACH_STEP) or claim in CORE.claims:
+        return
+    with pytest.raises(UsageError, match=rf"{claim} is a claim about effects, which .* does not declare"):
+        subjects_for(make_sqlite(), load_all(), [claim])
+
+
+def test_the_refusal_says_what_to_declare() -> None:
+    done = fencepost("verify", "fencepost.reference.adapter:make_sqlite", "S12")
+
+    assert (done.code, done.out) == (2, "")
+    said = " ".join(done.err.split())
+    assert "S12 is a claim about effects, which sqlite does not declare to have" in said
+    assert "add Capability.EFFECTS to its capabilities" in said

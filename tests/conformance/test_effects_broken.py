@@ -16,8 +16,11 @@ BREAKS = [
     ("fingerprint-not-compared", "keyed", {"every_ok_is_the_original_receipt": 6}),
     ("tombstone-not-looked-at", "keyed", {"late_request_after_tombstone_refused": 7}),
     ("fence-compared-the-wrong-way", "fenced",
-     {"fence_only_rises": 7, "stale_effect_never_lands_after_contact": 7}),
-    ("fence-not-compared", "fenced", {"fence_only_rises": 7, "stale_effect_never_lands_after_contact": 7}),
+     {"fence_only_rises": 7, "stale_effect_never_lands_after_contact": 7,
+      "a_stale_token_is_told_nothing_else": 7}),
+    ("fence-not-compared", "fenced",
+     {"fence_only_rises": 7, "stale_effect_never_lands_after_contact": 7,
+      "a_stale_token_is_told_nothing_else": 7}),
     ("revision-not-compared", "revisioned", {"effect_lands_on_the_revision_it_expected": 5}),
 ]  # fmt: skip
 
@@ -69,4 +72,4 @@ def test_records_that_are_gone_after_a_restart_are_a_difference_at_once() -> Non
 
 def test_an_effect_that_one_call_brings_about_twice_is_a_difference() -> None:
     difference = verified_dictionaries("twice").of("lock-step").details["difference"]
-    assert "landings[c1] is" in difference
+    assert "request c1 took effect 2 times in one decision" in difference

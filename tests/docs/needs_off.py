@@ -29,6 +29,9 @@ SHOWN = {
 }  # fmt: skip
 """Columns of the tables. What is sent stands in the steps; of history, only what the claim reads is shown."""
 
+EXCEPTED: Mapping[str, tuple[str, ...]] = {"intent_rederived": ("effects_land_as_stored",)}
+"""By fault: the claims whose own sentence excepts it, so that nothing can break or exercise them with it."""
+
 FAULTS = tuple(dict.fromkeys(s for c in EFFECTS.promises() for s in c.needs_off))
 """The faults that some claim needs off."""
 
@@ -75,6 +78,7 @@ shortest run; `-` says that no run breaks the claim in the scopes that are searc
 
 {matrix}
 Nothing breaks with {harmless}.
+{_excepted()}
 The remaining faults ({always})
 are on in the scopes in which every claim holds. `fencepost list switches` says what each fault is.
 
@@ -84,6 +88,16 @@ what is left of that when the downstream dies between two transactions. `log` is
 intent by state version; `happened` and `record` are by intent and by key.
 
 {sections}"""
+
+
+def _excepted() -> str:
+    """Which claims say nothing of a fault, by their own sentence."""
+    return "\n".join(f"{_quoted(claims)} promises nothing with `{s}` on, as its sentence says."
+                     for s, claims in EXCEPTED.items())  # fmt: skip
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{n}`" for n in names)
 
 
 def section(switch: str) -> str:

@@ -99,3 +99,23 @@ def test_only_the_missing_answer_is_indefinite() -> None:
 
 def test_the_table_of_refusals_has_a_row_per_code() -> None:
     assert sum(line.startswith("| `") for line in as_markdown()) == len(REGISTRY)
+
+
+@pytest.mark.parametrize("what", ["witnesses", "supports", "needs_off"])
+@pytest.mark.parametrize("given", ["expired", ["expired"], {"expired"}, (1,), None])
+def test_what_is_no_tuple_of_names_is_refused(what: str, given: object) -> None:
+    def claim(s: State) -> object:
+        """A claim."""
+        return s.live
+
+    with pytest.raises(ClaimError, match=rf"'claim' has {what}=.*write {what}=\('"):
+        Claims("mine").always(**{what: given})(claim)
+
+
+def test_a_witness_that_needs_a_switch_off_is_refused() -> None:
+    def witness(s: State) -> object:
+        """A witness."""
+        return s.live
+
+    with pytest.raises(ClaimError, match="give needs_off to the claims that it is a witness of"):
+        Claims("mine").sometimes(needs_off=("expired",))(witness)

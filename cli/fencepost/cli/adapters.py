@@ -48,10 +48,22 @@ def load_adapter(spec: str) -> Adapter:
     return made
 
 
-def subjects_for(adapter: Adapter, subjects: Iterable[Subject]) -> list[Subject]:
-    """Those that an implementation can be run beside: the core, and others if it has what they are about."""
-    effects = getattr(Capability, "EFFECTS", None)
-    return [s for s in subjects if s.model == DEFAULT or effects in adapter.capabilities]
+def subjects_for(adapter: Adapter, subjects: Iterable[Subject], claims: Iterable[str] = ()) -> list[Subject]:
+    """Those that an implementation can be run beside: the core, and others if it has what they are about.
+
+    UsageError for one of `claims` that only the others have.
+    """
+    among = list(subjects)
+    fitting = [s for s in among if s.model == DEFAULT or Capability.EFFECTS in adapter.capabilities]
+    for claim in claims:
+        owners = [s for s in among if s.has(claim)]
+        if owners and not any(s is f for s in owners for f in fitting):
+            about = owners[0].model
+            raise UsageError(
+                f"{claim} is a claim about {about}, which {adapter.name} does not declare to have; add "
+                f"Capability.{about.upper()} to its capabilities and write what EffectsAdapter names"
+            )
+    return fitting
 
 
 def _made(spec: str, make: Any) -> Any:

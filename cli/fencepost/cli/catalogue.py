@@ -294,9 +294,11 @@ def _switch(subject: Subject, name: str) -> Explanation:
     protocol = subject.protocol
     facts = [("on in scope", s.name) for s in protocol.scopes.values() if name in s.switches]
     facts += [("action", f"{a.name}: {a.doc}") for a in protocol.actions.values() if a.switch == name]
-    return Explanation(
-        f"switch {name}", (protocol.switches[name],), tuple(facts), run=(f"fencepost check --off {name}",)
-    )
+    if needing := dict.fromkeys(c.id for c in subject.claims.promises() if name in c.needs_off):
+        facts.append(("needed off by", ", ".join(needing)))
+    somewhere = any(name in s.switches for s in protocol.scopes.values())
+    run = f"fencepost check {'--off' if somewhere else '--on'} {name}"
+    return Explanation(f"switch {name}", (protocol.switches[name],), tuple(facts), run=(run,))
 
 
 def _source(function: Callable[..., Any]) -> str:

@@ -1,7 +1,7 @@
 """`evidence`: how each claim is known, in one table: proved, explored, seen to fail, held by SQLite.
 
-Each part runs in a process of its own and has a share of the budget. What is not known by the end of it is
-UNDETERMINED, and the exit code says so.
+Each part runs in a process of its own, as long as the budget leaves time for the others. What is not known
+by the end of it is UNDETERMINED, and the exit code says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fencepost.checker.verdicts import (
     Verdict,
     worst,
 )
-from fencepost.cli.parts import report_from_json
+from fencepost.cli.parts import protocol_of, report_from_json
 from fencepost.cli.pins import named
 from fencepost.cli.selection import selected
 from fencepost.model import FencepostError
@@ -41,8 +41,9 @@ PARTS = (PROVED, EXPLORED, SWEEP, SQLITE)
 STARTED = (PROVED, EXPLORED, SQLITE, SWEEP)
 """The order in which parts are started: first what says something soon, last what uses all that is left."""
 
-SHARES = {PROVED: 35, EXPLORED: 40, SQLITE: 35, SWEEP: 15}
-"""Of the budget, in proportion; what a part leaves over goes to those that come after it."""
+KEPT = {PROVED: 0.2, EXPLORED: 0.2, SQLITE: 0.16, SWEEP: 0.08}
+"""Of the budget, what is kept for a part until it starts. All else is for the part that starts before it,
+which seldom uses it: on a busy machine a proof takes long, and half of one is worth nothing."""
 
 WORKING_SHARE = 0.92
 """The rest is for starting processes and for what the last step takes longer."""
@@ -139,27 +140,36 @@ class EvidenceReport:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """A row per claim id, and one for the comparison of an implementation's steps with the model's."""
-        rows = []
-        known = {c.name for claims in self.claims.values() for c in claims}
+        """A row per claim id, and one per protocol that an implementation's steps are compared with."""
+        by_id: dict[str, dict[str, list[Claim]]] = {}
         for model, claims in self.claims.items():
-            by_id: dict[str, list[Claim]] = {}
             for claim in claims:
-                by_id.setdefault(claim.id, []).append(claim)
-            rows += [self._row(model, claim_id, found) for claim_id, found in by_id.items()]
-        others = {f.claim.id: f.claim for p in self.parts.values() for f in p.findings()
-                  if f.claim.name not in known}  # fmt: skip
-        return (*rows, *(self._row("", claim_id, [claim]) for claim_id, claim in others.items()))
+                by_id.setdefault(model, {}).setdefault(claim.id, []).append(claim)
+        for report in (r for p in self.parts.values() for r in p.reports):
+            about = by_id.setdefault(protocol_of(report), {})
+            known = {c.name for claims in about.values() for c in claims}
+            about.update((f.claim.id, [f.claim]) for f in report.findings if f.claim.name not in known)
+        return tuple(
+            self._row(model, claim_id, claims)
+            for model, found in by_id.items()
+            for claim_id, claims in found.items()
+        )
 
     def _row(self, model: str, claim_id: str, claims: list[Claim]) -> Row:
+        """What the parts found about these claims of one protocol; another may have claims of these names."""
         names = {c.name for c in claims}
-        found = {p.name: tuple(f for f in p.findings() if f.claim.name in names) for p in self.parts.values()}
+        found = {
+            p.name: tuple(
+                f for r in p.reports if protocol_of(r) == model for f in r.findings if f.claim.name in names
+            )
+            for p in self.parts.values()
+        }
         return Row(model, claim_id, tuple(claims), {k: v for k, v in found.items() if v})
 
     def name_of(self, row: Row) -> str:
         """The id of a row; one that several protocols have is ``core:S25``, ``effects:S25``."""
-        ids = [{c.id for c in claims} for claims in self.claims.values()]
-        return named(row.id, row.model, several=sum(row.id in x for x in ids) > 1)
+        owners = {other.model for other in self.rows if other.id == row.id}
+        return named(row.id, row.model, several=len(owners) > 1)
 
     def verdicts(self) -> dict[str, dict[str, str]]:
         """By claim id and part, the word."""
@@ -168,9 +178,10 @@ class EvidenceReport:
             for row in self.rows
         }
 
-    def declared(self, part: str) -> frozenset[str]:
-        """The claims that the implementation of a part declares not to hold."""
-        return frozenset(c for r in self.parts[part].reports for c in r.figures.get("declared", ()))
+    def declared(self, part: str, row: Row) -> bool:
+        """Whether the implementation of a part declares that the claims of a row do not hold."""
+        reports = (r for r in self.parts[part].reports if protocol_of(r) == row.model)
+        return any(row.id in r.figures.get("declared", ()) for r in reports)
 
     @property
     def exit_code(self) -> int:
@@ -179,7 +190,7 @@ class EvidenceReport:
             v
             for row in self.rows
             for p in self.parts
-            if (v := row.verdict(p)) is not None and not (v is Verdict.REFUTED and row.id in self.declared(p))
+            if (v := row.verdict(p)) is not None and not (v is Verdict.REFUTED and self.declared(p, row))
         ]
         if Verdict.REFUTED in verdicts:
             return EXIT_REFUTED
@@ -325,11 +336,12 @@ class _Run:
         reader.start()
 
     def _budget_s(self, name: str) -> float:
-        """The share of a part in what is left; what waits is spread over the lanes."""
+        """All that is left but for what is kept for later ones, which is spread over the lanes."""
         left = (self.started + self.budget_s - time.monotonic()) * WORKING_SHARE
-        waiting = [n for n, p in self.parts.items() if not p.ended and not p.running and n != name]
-        behind = sum(SHARES[n] for n in waiting) / self.lanes
-        return max(1.0, left * SHARES[name] / (SHARES[name] + behind))
+        waiting = [n for n in STARTED if (p := self.parts.get(n)) and not (p.ended or p.running or n == name)]
+        at_once = max(0, self.lanes - len(self.processes) - 1)
+        behind = sum(KEPT[n] for n in waiting[at_once:]) / self.lanes
+        return max(1.0, left - behind * self.budget_s * WORKING_SHARE)
 
     def _read(self, name: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None  # noqa: S101  # it was asked for
@@ -357,7 +369,7 @@ class _Run:
         if "progress" in told:
             self.parts[name] = replace(self.parts[name], progress=told["progress"])
         elif "report" in told:
-            known = [c for s in self.subjects for c in s.claims.claims.values()]
+            known = {s.model: s.claims.claims.values() for s in self.subjects}
             report = report_from_json(told["report"], known)
             self.parts[name] = replace(self.parts[name], reports=(*self.parts[name].reports, report))
         elif "done" in told:
@@ -377,7 +389,7 @@ class _Run:
         """A part that was ended: what it has not said is not known."""
         part = self.parts[name]
         why = f"it did not end within its {part.budget_s:.0f} s"
-        said = {f.claim.name for f in part.findings()}
+        said = {(protocol_of(r), f.claim.name) for r in part.reports for f in r.findings}
         # What an implementation does not have is for itself to say.
         about = [s for s in self.subjects if name != SQLITE or s.model == DEFAULT]
         reports = list(part.reports)
@@ -385,7 +397,7 @@ class _Run:
             findings = tuple(
                 Finding(c, Verdict.UNDETERMINED, name, "", why, None, part.budget_s)
                 for c in subject.chosen()
-                if c.name not in said
+                if (subject.model, c.name) not in said
             )
             if findings:
                 figures = {"bound": "not finished", "seconds": part.budget_s}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.cli.evidence import EXPLORED, PARTS, SQLITE, SWEEP, EvidenceReport, Part, Row
+from fencepost.cli.parts import protocol_of
 from fencepost.cli.text import columns, wrapped
 
 _GOOD = (Verdict.PROVED, Verdict.BOUNDED, Verdict.CAN_FAIL, Verdict.HELD)
@@ -23,7 +24,7 @@ def table_lines(report: EvidenceReport) -> list[str]:
     lines, before = table[:1], None
     for row, line in zip(rows, table[1:], strict=True):
         if row.model != before:
-            lines += ["", row.model] if row.model else [""]
+            lines += ["", row.model]
             before = row.model
         lines.append(line)
     return lines
@@ -47,7 +48,7 @@ def _cell(row: Row, part: Part) -> str:
         return "-" if said else "…"
     found = row.findings[part.name]
     if verdict is Verdict.PROVED:
-        return "PROVED, all sizes"
+        return "PROVED, some faults off" if any(c.needs_off for c in row.claims) else "PROVED, all sizes"
     if verdict is Verdict.BOUNDED:
         return f"BOUNDED, {_scopes(part, found)}"
     if verdict is Verdict.CAN_FAIL:
@@ -91,7 +92,9 @@ def note_lines(report: EvidenceReport) -> Iterator[str]:
     labelled = []
     for name in PARTS:
         part = report.parts[name]
-        texts = [(part.error, "")] if part.error else [(_grounds(name, r), r.subject) for r in part.reports]
+        texts = (
+            [(part.error, "")] if part.error else [(_grounds(name, r), protocol_of(r)) for r in part.reports]
+        )
         for text, subject in texts:
             about = f"{subject}: " if several and subject in report.claims else ""
             labelled.append((name if text is texts[0][0] else "", about + text))
@@ -99,7 +102,7 @@ def note_lines(report: EvidenceReport) -> Iterator[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for name in PARTS:
         for row in report.rows:
-            for label, reason in _reasons(row, name, declared=row.id in report.declared(name)):
+            for label, reason in _reasons(row, name, declared=report.declared(name, row)):
                 labels = reasons.setdefault((name, reason), [])
                 labels += [label] * (label not in labels)
     for (name, reason), labels in reasons.items():
@@ -133,11 +136,13 @@ def _scope_grounds(figures: dict[str, object], on: str) -> str:
 
 
 def _reasons(row: Row, part: str, *, declared: bool) -> Iterator[tuple[str, str]]:
-    """What is not known about the claims of a row: the claim, and the verdict with its reason."""
+    """What is not known about the claims of a row, or only with faults off: the claim, and the reason."""
     for finding in row.findings.get(part, ()):
+        label = f"{_id(row)} {finding.claim.name}".strip()
+        if finding.verdict is Verdict.PROVED and (off := finding.claim.needs_off):
+            yield label, f"PROVED with {', '.join(off)} off"
         if finding.verdict in _GOOD:
             continue
-        label = f"{_id(row)} {finding.claim.name}".strip()
         word = "-" if "untellable" in finding.details else finding.verdict.value
         also = " (declared not to hold)" if declared else ""
         held = part == SQLITE and row.verdict(part) is Verdict.HELD

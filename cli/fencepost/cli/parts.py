@@ -21,6 +21,9 @@ from fencepost.cli.progress import shared
 from fencepost.cli.selection import Selected, selected
 from fencepost.properties import Claim
 
+PROTOCOL = "protocol"
+"""In the figures of a report about an implementation: the protocol that it is run beside."""
+
 INTERVAL_S = 0.2
 """How often a part says how far it is."""
 
@@ -111,7 +114,8 @@ def _implementation(
     for_calls = budget_s * (1 - STATEMENTS_SHARE) if statements is not None else budget_s
     for subject, share_s in shared(subjects, for_calls):
         report = verify(adapter, seed=seed, budget_s=share_s, subject=subject, on_progress=tell)
-        yield _with_figures(report, grade=GRADE, declared=sorted(getattr(report, "declared", {})))
+        figures = {PROTOCOL: subject.model, "declared": sorted(getattr(report, "declared", {}))}
+        yield _with_figures(report, grade=GRADE, **figures)
     for subject in subjects:
         if statements is not None and subject.model == DEFAULT:
             left = max(1.0, budget_s - (time.monotonic() - started))
@@ -120,7 +124,8 @@ def _implementation(
                 adapter, budget_s=left, faults=False, seed=seed, subject=subject, on_progress=tell
             )
             grade = found.findings[0].method if found.findings else ""
-            yield _with_figures(found, grade=grade, declared=sorted(getattr(found, "declared", {})))
+            figures = {PROTOCOL: subject.model, "declared": sorted(getattr(found, "declared", {}))}
+            yield _with_figures(found, grade=grade, **figures)
 
 
 def _verify_statements() -> Callable[..., Report] | None:
@@ -137,9 +142,18 @@ def _with_figures(report: Report, **more: Any) -> Report:
     return Report(report.command, report.subject, report.findings, figures, report.notes, report.required)
 
 
-def report_from_json(data: Mapping[str, Any], claims: Iterable[Claim]) -> Report:
-    """A report as a part sent it, with the claims that it speaks of; the comparison of steps is one more."""
-    known = {c.name: c for c in claims}
+def protocol_of(report: Report) -> str:
+    """The protocol that the claims of a report are about; of an implementation's, the subject is itself."""
+    return str(report.figures.get(PROTOCOL, report.subject))
+
+
+def report_from_json(data: Mapping[str, Any], claims: Mapping[str, Iterable[Claim]]) -> Report:
+    """A report as a part sent it, with the claims (by protocol) that it speaks of.
+
+    The comparison of steps is one more.
+    """
+    about = data["figures"].get(PROTOCOL, data["subject"])
+    known = {c.name: c for c in claims.get(about, ())}
     findings = tuple(_finding(f, known) for f in data["findings"])
     return Report(data["command"], data["subject"], findings, data["figures"], tuple(data["notes"]))
 

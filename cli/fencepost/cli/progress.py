@@ -18,10 +18,12 @@ One = TypeVar("One")
 
 def shared(things: Sequence[One], budget_s: float | None) -> Iterator[tuple[One, float | None]]:
     """Each thing with its share of a budget in seconds; what one leaves over goes to those after it."""
+    from fencepost.checker.shares import share_s
+
     started = time.monotonic()
     for number, one in enumerate(things):
         left = None if budget_s is None else max(0.0, budget_s - (time.monotonic() - started))
-        yield one, None if left is None else left / (len(things) - number)
+        yield one, None if left is None else share_s(left, len(things) - number - 1)
 
 
 @contextmanager

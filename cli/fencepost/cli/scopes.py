@@ -31,7 +31,7 @@ def chosen_scope(
     switches = set(scope.switches)
     for switch in (*on, *off):
         if switch not in subject.protocol.switches:
-            known = did_you_mean(switch, subject.protocol.switches, "it has none")
+            known = did_you_mean(switch, subject.protocol.switches, empty="it has none")
             raise UsageError(f"{subject.protocol.name} has no switch {switch!r}; {known}")
     switches = (switches | set(on)) - set(off)
     if switches != scope.switches:
@@ -61,7 +61,7 @@ def _changed(scope: Scope, change: str) -> Scope:
         return scope.but(sizes={**scope.sizes, name: value})
     if name in scope.bounds:
         return scope.but(bounds={**scope.bounds, name: value})
-    known = did_you_mean(name, [*scope.sizes, *scope.bounds], "it has none")
+    known = did_you_mean(name, [*scope.sizes, *scope.bounds], empty="it has none")
     raise UsageError(f"--scope: scope {scope.name!r} has no size or bound {name!r}; {known}")
 
 

@@ -63,7 +63,7 @@ def _fitting(subjects: list[Subject], scope_text: str, switches: Iterable[str]) 
                 subjects[0].scope(name)
             known = [n for s in subjects for n in s.protocol.scopes]
             names = " and ".join(s.protocol.name for s in subjects)
-            remedy = did_you_mean(name, dict.fromkeys(known), "it has none")
+            remedy = did_you_mean(name, dict.fromkeys(known), empty="it has none")
             raise UsageError(f"no scope {name!r} in {names}: {remedy}")
     for switch in switches:
         fitting = _having(fitting, switch, [s.protocol.switches for s in fitting], "switch")
@@ -80,7 +80,9 @@ def _having(subjects: list[Subject], name: str, known: Sequence[Iterable[str]], 
         return found or subjects
     everything = dict.fromkeys(n for names in known for n in names)
     models = " and ".join(s.protocol.name for s in subjects)
-    raise UsageError(f"no {what} {name!r} in {models}; {did_you_mean(name, everything, 'there is none')}")
+    raise UsageError(
+        f"no {what} {name!r} in {models}; {did_you_mean(name, everything, empty='there is none')}"
+    )
 
 
 def _refuse_lost(

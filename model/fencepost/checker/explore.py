@@ -35,7 +35,8 @@ NEEDS_OFF = "needs_off"
 """In the details of a refutation: the switches that the claim needs off, and that were on."""
 
 UNEXERCISED = "unexercised"
-"""In the details of a claim that is true in a whole scope: its witnesses that are out of reach there."""
+"""In the details of a claim that is true in a whole scope: the witnesses for want of which, and for nothing
+else, it is not BOUNDED there."""
 
 
 class InternalError(FencepostError):
@@ -93,6 +94,13 @@ def check(
 def needed_off(claim: Claim, scope: Scope) -> tuple[str, ...]:
     """The switches that are on in a scope and that the claim needs off: with them it promises nothing."""
     return tuple(s for s in claim.needs_off if s in scope.switches)
+
+
+def unexercised(claim: Claim, scope: Scope, missing: Sequence[str], where: str = "this scope") -> str:
+    """Why a scope does not exercise a claim. With a switch on that it needs off, nothing there counts."""
+    if needed := needed_off(claim, scope):
+        return f"it needs {' and '.join(needed)} off, on in {where}, and promises nothing there"
+    return f"{' and '.join(missing)} not reachable in {where}"
 
 
 def _witnesses(subject: Subject, chosen: list[Claim]) -> list[Claim]:
@@ -163,13 +171,15 @@ def _report(
     findings = []
     for claim in chosen:
         hit = result.hits.get(claim.name)
-        missing = [w for w in claim.witnesses if w not in reached]
+        needed = needed_off(claim, scope)
+        missing = [w for w in claim.witnesses if w not in reached or needed]
+        details: dict[str, Any] = {}
         if hit is not None:
             trace = build_trace(subject, scope, model, claim, hit, result) if traces else None
             steps = hit.depth
             length = f"shortest run: {steps} step{'s' * (steps != 1)}"
-            details: dict[str, Any] = {"steps": steps}
-            if needed := needed_off(claim, scope):
+            details["steps"] = steps
+            if needed:
                 details[NEEDS_OFF] = list(needed)
             findings.append(
                 Finding(claim, Verdict.REFUTED, "explored", bound, length, trace, result.seconds, details)
@@ -185,14 +195,11 @@ def _report(
                 f"the search did not finish ({result.why_incomplete}): {counts}",
             )
         elif missing:
-            verdict, why = (
-                Verdict.UNDETERMINED,
-                f"never exercised: {' and '.join(missing)} not reachable in this scope",
-            )
+            verdict, why = Verdict.UNDETERMINED, f"never exercised: {unexercised(claim, scope, missing)}"
+            details[UNEXERCISED] = missing
         else:
             verdict, why = Verdict.BOUNDED, f"{counts}; {closing}"
-        unseen = {UNEXERCISED: missing} if result.complete and missing else {}
-        findings.append(Finding(claim, verdict, "explored", bound, why, None, result.seconds, unseen))
+        findings.append(Finding(claim, verdict, "explored", bound, why, None, result.seconds, details))
     figures = {
         "scope": scope.name,
         "bound": bound,

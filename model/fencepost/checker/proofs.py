@@ -14,8 +14,7 @@ from fencepost.checker.smt import prove as induct
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.model import Scope
-from fencepost.model.protocol import did_you_mean
-from fencepost.properties import Claim, ClaimError
+from fencepost.properties import Claim
 
 Progress = Callable[[str], None]
 
@@ -41,18 +40,16 @@ def prove(
     """Prove claims by induction. `budget_s` bounds all of it and `timeout_s` one obligation, in seconds.
 
     A claim is proved, and where that fails searched, with the switches off that it needs off, and with no
-    other. `scope` is the finite instance that is searched for a concrete run where a proof fails. Raises
-    ClaimError for a claim that needs a switch off which the protocol does not have.
+    other. `scope` is the finite instance that is searched for a concrete run where a proof fails.
     """
     started = time.monotonic()
     chosen = subject.chosen(claims)
     others = [c for c in subject.chosen() if c not in chosen and not c.over_steps]
     helpers = [c for c in (*subject.supporting(), *others) if c not in chosen]
-    _refuse_unknown_switches(subject, [*chosen, *helpers])
     result = _induction(subject, chosen, helpers, budget_s, timeout_s, seed, on_progress)
     broken = [c for c in chosen if not result.proved[c.name]]
     runs: dict[str, Finding] = {}
-    searched_in = dict.fromkeys((c.name for c in broken), "no scope: none was searched")
+    searched_in: dict[str, str] = {}
     if broken and counterexamples:
         from fencepost.checker.explore import check
 
@@ -61,7 +58,8 @@ def prove(
             names = [c.name for c in together]
             searched = check(subject, scope=where, claims=names, budget_s=left, on_progress=on_progress)
             runs.update((f.claim.name, f) for f in searched.findings if f.verdict is Verdict.REFUTED)
-            searched_in.update(dict.fromkeys(names, _instance(where)))
+            ended = "" if searched.figures["complete"] else ", which was not searched to its end"
+            searched_in.update(dict.fromkeys(names, _instance(where) + ended))
     findings = tuple(
         _finding(c, result, runs.get(c.name), _sizes(subject, c), searched_in.get(c.name, "")) for c in chosen
     )
@@ -75,17 +73,6 @@ def prove(
         "failed_invariants": [c.name for c in subject.supporting() if not result.proved[c.name]],
     }
     return Report("prove", subject.name, findings, figures, (), required)
-
-
-def _refuse_unknown_switches(subject: Subject, claims: Iterable[Claim]) -> None:
-    switches = subject.protocol.switches
-    for claim in claims:
-        for name in claim.needs_off:
-            if name not in switches:
-                raise ClaimError(
-                    f"claim {claim.name!r} needs the switch {name!r} off, which {subject.protocol.name} does "
-                    f"not have: {did_you_mean(name, switches, 'it has no switch at all')}"
-                )
 
 
 def _sizes(subject: Subject, *claims: Claim) -> str:
@@ -174,5 +161,5 @@ def _finding(claim: Claim, result: ProofResult, run: Finding | None, sizes: str,
             seconds + run.seconds,
         )
     reason = result.reasons.get(claim.name, "not shown")
-    why = f"{reason}; no run that breaks it was found in {searched}"
+    why = f"{reason}; no run that breaks it was found in {searched}" if searched else reason
     return Finding(claim, Verdict.UNDETERMINED, "proof failed", sizes, why, None, seconds)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.checker.explore import run_trace
+from fencepost.checker.explore import needed_off, run_trace
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.model import Scope
@@ -158,7 +158,7 @@ def simulate(
             why = f"{len(trace.steps)} steps, shrunk; a sample need not find the shortest run"
             findings.append(Finding(claim, Verdict.REFUTED, "sampled", bound, why, trace, seconds))
         else:
-            missing = [w for w in claim.witnesses if w not in sample.seen]
+            missing = [w for w in claim.witnesses if w not in sample.seen or needed_off(claim, where)]
             why = "no run broke it, and a sample proves nothing"
             why += f"; never exercised: {', '.join(missing)}" if missing else ""
             findings.append(Finding(claim, Verdict.UNDETERMINED, "sampled", bound, why, None, seconds))

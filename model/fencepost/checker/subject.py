@@ -18,12 +18,13 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from fencepost.model import FencepostError, Protocol, Scope
+from fencepost.model import terms as t
 from fencepost.model.core import core
-from fencepost.model.domains import Range
+from fencepost.model.domains import INTEGER, Range
 from fencepost.model.effects import effects
 from fencepost.model.effects.scopes import SWEEP
 from fencepost.model.protocol import did_you_mean
-from fencepost.properties import CORE, EFFECTS, Claim, Claims, Kind
+from fencepost.properties import CORE, EFFECTS, Claim, ClaimError, Claims, Kind
 
 if TYPE_CHECKING:
     from fencepost.model.core.variants import Variant
@@ -55,13 +56,27 @@ def refuse_beyond_limits(scope: Scope) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A protocol and the claims about it; `file` is the user's own, `unbroken` the model that it varies."""
+    """A protocol and the claims about it; `file` is the user's own, `unbroken` the model that it varies.
+
+    Raises ClaimError for a claim that needs a switch off which the protocol does not have.
+    """
 
     protocol: Protocol
     claims: Claims
     file: str = ""
     variant: str = ""
     unbroken: Protocol | None = None
+
+    def __post_init__(self) -> None:
+        switches = self.protocol.switches
+        for claim in self.claims.claims.values():
+            for name in claim.needs_off:
+                if name not in switches:
+                    remedy = did_you_mean(name, switches, empty="it has no switch at all")
+                    raise ClaimError(
+                        f"claim {claim.name!r} needs the switch {name!r} off, which {self.protocol.name} "
+                        f"does not have: {remedy}"
+                    )
 
     @property
     def built_in(self) -> BuiltIn | None:
@@ -102,7 +117,7 @@ class Subject:
         """A scope by name."""
         found = self.protocol.scopes.get(name)
         if found is None:
-            remedy = did_you_mean(name, self.protocol.scopes, "it has none")
+            remedy = did_you_mean(name, self.protocol.scopes, empty="it has none")
             raise UsageError(f"{self.protocol.name} has no scope {name!r}: {remedy}")
         self.refuse_beyond_limits(found)
         return found
@@ -169,12 +184,36 @@ def fingerprint(protocol: Protocol) -> str:
         digest.update(repr((action.name, action.actor, action.switch, action.parameters)).encode())
         try:
             for command in trace_action(protocol, action):
-                digest.update(
-                    repr((command.outcome, command.guard, sorted(command.updates.items()))).encode()
-                )
+                guard = [canonical(term) for term in command.guard]
+                updates = [(name, canonical(term)) for name, term in sorted(command.updates.items())]
+                digest.update(repr((command.outcome, guard, updates)).encode())
         except NeedsFiniteError:
             digest.update(action.function.__code__.co_code)
     return digest.hexdigest()[:16]
+
+
+def canonical(term: t.Term) -> str:
+    """A hash of what a term says, whatever was read before it.
+
+    An equality has its operands in the order in which terms were first made, and a constant that is added on
+    either side of it.
+    """
+    known: dict[t.Term, str] = {}
+
+    def visit(x: t.Term) -> str:
+        if x not in known:
+            if x.op == "eq" and t.kind(x.args[0].domain) is INTEGER:
+                sides = [(visit(rest), number) for rest, number in map(t.without_constant, x.args)]
+                (left, n), (right, m) = sorted(sides)
+                said: tuple[object, ...] = ("eq", left, right, m - n)
+            elif x.op == "eq":
+                said = ("eq", *sorted(map(visit, x.args)))
+            else:
+                said = (x.op, *map(visit, x.args)) if x.args else (x.op, t.show(x))
+            known[x] = hashlib.sha256(repr(said).encode()).hexdigest()
+        return known[x]
+
+    return visit(term)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +253,13 @@ BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
         b.name: b
         for b in (
             BuiltIn(core, CORE, "fencepost.model.core.variants", ("small",), ("quick",)),
-            BuiltIn(effects, EFFECTS, "fencepost.model.effects.variants", ("small", "rederived"), SWEEP),
+            BuiltIn(
+                effects,
+                EFFECTS,
+                "fencepost.model.effects.variants",
+                ("small", "rederived", "fenced-queryable"),
+                SWEEP,
+            ),
         )
     }
 )
@@ -227,7 +272,7 @@ DEFAULT = core.name
 def built_in(model: str) -> BuiltIn:
     """A built-in protocol by name."""
     if model not in BUILT_IN:
-        raise UsageError(f"no model {model!r}: {did_you_mean(model, BUILT_IN, 'there is none')}")
+        raise UsageError(f"no model {model!r}: {did_you_mean(model, BUILT_IN, empty='there is none')}")
     return BUILT_IN[model]
 
 

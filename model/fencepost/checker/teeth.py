@@ -9,7 +9,7 @@ expected. So the numbers are *at least*, and a claim that nothing broke may only
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +68,8 @@ class _Count:
     claim: Claim
     tried: set[str] = field(default_factory=set)
     broken_by: list[str] = field(default_factory=list)
+    already: str = ""
+    """The scope in which the unchanged model breaks it, so that no change can be seen to."""
     variants: list[str] = field(default_factory=list)
     """Built-in variants that break it, which are looked at only if no single change is known to."""
 
@@ -88,6 +90,15 @@ class _Trial:
     counts: dict[str, _Count]
     bases: dict[str, Base] = field(default_factory=dict)
 
+    def unchanged(self, scopes: Iterable[Scope]) -> None:
+        """Ask every claim of the unchanged model: one that is false there shows nothing by being false."""
+        for scope in scopes:
+            asked = [c for c in self.counts.values() if not c.already and not needed_off(c.claim, scope)]
+            broken = self._broken(self.subject.protocol, scope, asked, most_states=MOST_STATES)
+            for count in asked:
+                if count.claim.name in broken:
+                    count.already = scope.name
+
     def late(self) -> bool:
         """Whether the budget is used up."""
         return self.deadline is not None and time.monotonic() >= self.deadline
@@ -107,7 +118,7 @@ class _Trial:
             return
         for variant in base.variants.values():
             wanted = [self.counts[n] for n in variant.breaks if n in self.counts]
-            wanted = [c for c in wanted if not c.can_fail and not c.claim.by_shape]
+            wanted = [c for c in wanted if not c.can_fail and not c.already and not c.claim.by_shape]
             if wanted and not self.late():
                 name = getattr(variant, "scope", "") or self.subject.sweep_scopes[0]
                 found = self._broken(variant.protocol, self.subject.scope(name), wanted, most_states=None)
@@ -136,7 +147,7 @@ class _Trial:
         asked = [
             c for c in self.counts.values()
             if len(c.broken_by) < enough and mutant.name not in c.broken_by and not c.claim.by_shape
-            and not needed_off(c.claim, scope)
+            and not c.already and not needed_off(c.claim, scope)
         ]  # fmt: skip
         if not asked:
             return
@@ -182,7 +193,7 @@ def teeth(
     First, changes and variants that are known to break something, until each claim was broken once. Then
     every change of some `kinds`, in each scope, in order, until `enough` have broken each claim or the budget
     (seconds) is used up. A claim that the shape of the state makes true is UNDETERMINED for the reason that
-    it names, and does not count.
+    it names, and does not count. One that the unchanged model breaks already is UNDETERMINED, too.
     """
     started = time.monotonic()
     where = [subject.scope(s) if isinstance(s, str) else s for s in (scopes or subject.sweep_scopes)]
@@ -196,6 +207,10 @@ def teeth(
         on_progress,
         {c.name: _Count(c) for c in subject.chosen()},
     )
+    known = (
+        subject.scope(n) for n, _ in FIRST.get(subject.protocol.name, ()) if n in subject.protocol.scopes
+    )
+    trial.unchanged({s.name: s for s in (*where, *known)}.values())
     trial.first()
     trial.variants()
     in_time = [trial.all_in(scope, todo) for scope in where]
@@ -225,6 +240,9 @@ def _finding(count: _Count, bound: str, seconds: float, *, finished: bool) -> Fi
     if claim.by_shape:
         verdict, why = Verdict.UNDETERMINED, f"true by the shape of the state: {claim.by_shape}"
         details["untellable"] = True
+    elif count.already:
+        verdict = Verdict.UNDETERMINED
+        why = f"broken already in the unchanged model, in scope {count.already}: no change can show anything"
     elif number:
         why = f"broken by {number} of {changes}, the first of them {count.broken_by[0]}"
     elif count.variants:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fencepost.checker.explore import UNEXERCISED, Progress, check
+from fencepost.checker.explore import UNEXERCISED, Progress, check, unexercised
+from fencepost.checker.shares import share_s
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.model import Scope
@@ -44,12 +45,12 @@ def check_each(
     reports: list[tuple[Scope, Report]] = []
     open_claims = [c.name for c in chosen]
     for number, scope in enumerate(where):
-        spent = time.monotonic() - started
+        spent, waiting = time.monotonic() - started, len(where) - number - 1
         found = check(
             subject,
             scope=scope,
             claims=open_claims,
-            budget_s=None if budget_s is None else max(0.0, budget_s - spent) / (len(where) - number),
+            budget_s=None if budget_s is None else share_s(max(0.0, budget_s - spent), waiting),
             memory_mb=memory_mb,
             jobs=jobs,
             stop=stop,
@@ -94,7 +95,7 @@ def _finding(claim: Claim, scopes: Sequence[Scope], found: Sequence[tuple[Scope,
         return Finding(claim, Verdict.UNDETERMINED, "explored", bound, NOT_BEGUN, None, seconds)
     exercised = [s for s, f in found if f.verdict is Verdict.BOUNDED]
     if not exercised:
-        parts = [f"{' and '.join(f.details[UNEXERCISED])} not reachable in scope {s.name}" for s, f in found]
+        parts = [unexercised(claim, s, f.details[UNEXERCISED], f"scope {s.name}") for s, f in found]
         why = f"never exercised: {'; '.join(parts)}"
         return Finding(claim, Verdict.UNDETERMINED, "explored", bound, why, None, seconds)
     others = [s.name for s in scopes if s not in exercised]

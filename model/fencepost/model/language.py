@@ -258,7 +258,9 @@ def can_move(state: State, *actors: str) -> Any:
         raise ModelError("can_move of nobody", instead=f"name the actors: {', '.join(sorted(known))}")
     for actor in actors:
         if actor not in known:
-            raise ModelError(f"no actor {actor!r}", instead=did_you_mean(actor, sorted(known), "none acts"))
+            raise ModelError(
+                f"no actor {actor!r}", instead=did_you_mean(actor, sorted(known), empty="none acts")
+            )
     return active.movable(state, actors)
 
 

@@ -133,67 +133,53 @@ class _Place:
 
     kind: str
     how: str
-    function: FunctionType
-    path: tuple[FunctionType, ...]
-    role: str
+    function: Any
     line: int
     text: str
     change: Callable[[ast.stmt], Any]
 
 
 def _places(action: Action) -> Iterator[_Place]:
-    roles: list[tuple[str, Callable[..., Any]]] = [("function", action.function)]
-    if action.answered is not None:
-        roles.append(("answered", action.answered))
-    for role, function in roles:
-        yield from _places_in(role, inspect.unwrap(function), (), set())
+    for function in _functions(action, _matters):
+        tree, shift = function_tree(function)
+        source = inspect.getsourcelines(function)[0]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.stmt) and (changes := list(_changes(node))):
+                text = source[node.lineno - 1].strip().removesuffix(":")
+                for kind, how, change in changes:
+                    yield _Place(kind, how, function, node.lineno + shift, text, change)
 
 
-def _places_in(
-    role: str, function: Callable[..., Any], path: tuple[FunctionType, ...], seen: set[CodeType]
-) -> Iterator[_Place]:
-    if not isinstance(function, FunctionType) or function.__code__ in seen:
-        return
-    seen.add(function.__code__)
-    tree, shift = function_tree(function)
-    source = inspect.getsourcelines(function)[0]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and (changes := list(_changes(node))):
-            text = source[node.lineno - 1].strip().removesuffix(":")
-            for kind, how, change in changes:
-                yield _Place(kind, how, function, (*path, function), role, node.lineno + shift, text, change)
-    for helper in helpers_of(function):
-        if isinstance(helper, FunctionType) and _matters(helper):
-            yield from _places_in(role, helper, (*path, function), seen)
+def _functions(action: Action, wanted: Callable[[FunctionType], bool]) -> list[FunctionType]:
+    """The functions of an action and the wanted ones of its helpers, each text once, in reading order."""
+    found: dict[CodeType, FunctionType] = {}
+
+    def visit(function: Any) -> None:
+        if isinstance(function, FunctionType) and function.__code__ not in found:
+            found[function.__code__] = function
+            for helper in map(inspect.unwrap, helpers_of(function)):
+                if isinstance(helper, FunctionType) and wanted(helper):
+                    visit(helper)
+
+    for role in _ROLES:
+        if (root := getattr(action, role)) is not None:
+            visit(inspect.unwrap(root))
+    return list(found.values())
+
+
+_ROLES = ("function", "answered")
+"""The functions that an action has."""
 
 
 def _lines(action: Action, old: str, new: str) -> Iterator[_Place]:
     """The lines of an action and of all its helpers that have the text `old`, to be changed to `new`."""
-    for role, root in (("function", action.function), ("answered", action.answered)):
-        todo = list(_below((), [root] if root is not None else []))
-        seen: set[CodeType] = set()
-        for path in todo:
-            function = path[-1]
-            if function.__code__ in seen:
-                continue
-            seen.add(function.__code__)
-            todo += _below(path, helpers_of(function))
-            tree, shift = function_tree(function)
-            source = inspect.getsourcelines(function)[0]
-            for line in dict.fromkeys(node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)):
-                text = source[line - 1].strip()
-                if old in text and not text.startswith("def "):
-                    change = _saying(text.replace(old, new))
-                    yield _Place(LINE, "with", function, path, role, line + shift, text, change)
-
-
-def _below(
-    path: tuple[FunctionType, ...], functions: Iterable[Callable[..., Any]]
-) -> Iterator[tuple[FunctionType, ...]]:
-    for function in functions:
-        plain: Any = inspect.unwrap(function)
-        if isinstance(plain, FunctionType):
-            yield (*path, plain)
+    for function in _functions(action, lambda _: True):
+        tree, shift = function_tree(function)
+        source = inspect.getsourcelines(function)[0]
+        for line in dict.fromkeys(node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)):
+            text = source[line - 1].strip()
+            if old in text and not text.startswith("def "):
+                yield _Place(LINE, "with", function, line + shift, text, _saying(text.replace(old, new)))
 
 
 def _saying(text: str) -> Callable[[ast.stmt], Any]:
@@ -215,10 +201,30 @@ def _at(new: Any, node: ast.stmt) -> Any:
 
 
 def _matters(helper: FunctionType) -> bool:
-    """Whether a helper writes or guards; one that only computes a value is part of the line that uses it."""
-    tree, _ = function_tree(helper)
+    """Whether a helper writes or guards, itself or in one that it calls.
+
+    One that only computes a value is part of the line that uses it.
+    """
+    return any(map(_writes_or_guards, _reached([helper])))
+
+
+def _writes_or_guards(function: FunctionType) -> bool:
+    tree, _ = function_tree(function)
     statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
     return any(kind in (EFFECT, GUARD, REFUSAL) for node in statements for kind, _, _ in _changes(node))
+
+
+def _reached(roots: Iterable[FunctionType]) -> dict[FunctionType, list[FunctionType]]:
+    """Whom each function uses: of some functions, and of those that they use, directly or through others."""
+    used: dict[FunctionType, list[FunctionType]] = {}
+    todo = list(roots)
+    while todo:
+        function = todo.pop()
+        if function not in used:
+            helpers = map(inspect.unwrap, helpers_of(function))
+            used[function] = [h for h in helpers if isinstance(h, FunctionType)]
+            todo += used[function]
+    return used
 
 
 def _changes(node: ast.stmt) -> Iterator[tuple[str, str, Callable[[ast.stmt], ast.stmt]]]:
@@ -278,36 +284,59 @@ class _Replace(ast.NodeTransformer):
 def _mutant(protocol: Protocol, action: Action, chosen: tuple[_Place, ...]) -> Mutant:
     changed = action
     for place in chosen:
-        original = getattr(changed, place.role)
-        rebuilt = _rebuilt(inspect.unwrap(original), place)
-        if place.role == "function":
-            changed = replace(changed, function=rebuilt)
-        else:
-            changed = replace(changed, answered=rebuilt)
+        made = _rebuilt(changed, place)
+        changed = replace(
+            changed,
+            function=made.get("function", changed.function),
+            answered=made.get("answered", changed.answered),
+        )
     first = chosen[0]
     text = "` and `".join(p.text for p in chosen)
     name = f"{protocol.name} with {action.name} {first.how} {text}"
-    made = protocol.variant(name)
-    made.actions[action.name] = changed
+    whole = protocol.variant(name)
+    whole.actions[action.name] = changed
     kind = first.kind if len(chosen) == 1 else "pair"
-    return Mutant(kind, action.name, first.function.__code__.co_filename, first.line, text, first.how, made)
+    return Mutant(kind, action.name, first.function.__code__.co_filename, first.line, text, first.how, whole)
 
 
-def _rebuilt(function: Any, place: _Place, depth: int = 0) -> FunctionType:
-    """`function` with the statement at `place` changed, in itself or in the helper it stands in."""
-    if depth == len(place.path) - 1:
-        return _edited(function, place)
-    names: dict[str, Any] = {}
-    for name, value in function.__globals__.items():
-        helper = inspect.unwrap(value) if callable(value) else value
-        if isinstance(helper, FunctionType) and _same_text(place.path[depth + 1], helper):
-            names[name] = _rebuilt(helper, place, depth + 1)
-    if not names:
+def _rebuilt(action: Action, place: _Place) -> dict[str, FunctionType]:
+    """The functions of an action with the statement at `place` changed, on every path that leads to it."""
+    found = {role: getattr(action, role) for role in _ROLES}
+    roots: dict[str, Any] = {role: inspect.unwrap(f) for role, f in found.items() if f is not None}
+    used = _reached(roots.values())
+    made = {f: _edited(f, place) for f in used if _same_text(place.function, f)}
+    edited = set(made)
+    while more := [f for f, helpers in used.items() if f not in made and any(h in made for h in helpers)]:
+        made.update((f, _with_globals(f, f.__code__, dict(f.__globals__))) for f in more)
+    for old, new in made.items():
+        _use_made(old, new, [h for h in used[old] if h in made], made)
+    if not edited:
         raise ModelError(
-            f"{place.function.__name__} is not reached from {function.__name__} by a global name",
+            f"{place.function.__name__} is not reached from {action.name}", instead="name a line that it runs"
+        )
+    return {role: made[root] for role, root in roots.items() if root in made}
+
+
+def _use_made(
+    old: FunctionType,
+    new: FunctionType,
+    helpers: Iterable[FunctionType],
+    made: Mapping[FunctionType, FunctionType],
+) -> None:
+    """Let a function that was made anew use the helpers that were made anew, by the names that it has."""
+    left = set(helpers)
+    for name, value in old.__globals__.items():
+        helper = inspect.unwrap(value) if callable(value) else value
+        if isinstance(helper, FunctionType) and helper in made:
+            new.__globals__[name] = made[helper]
+            left.discard(helper)
+    held = [cell.cell_contents for cell in old.__closure__ or () if callable(cell.cell_contents)]
+    left |= {h for value in held if isinstance(h := inspect.unwrap(value), FunctionType) and h in made}
+    if left:
+        raise ModelError(
+            f"{next(iter(left)).__name__} is not reached from {old.__name__} by a global name",
             instead="define helpers with effects at the top of a module",
         )
-    return _with_globals(function, function.__code__, {**function.__globals__, **names})
 
 
 def _same_text(wanted: FunctionType, function: FunctionType) -> bool:

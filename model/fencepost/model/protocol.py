@@ -380,10 +380,15 @@ def _need_answered(answered: object, name: str, parameters: int) -> None:
         )
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
-    """A remedy for an unknown name: the closest known one, or `otherwise`."""
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, empty: str = "") -> str:
+    """A remedy for an unknown name: the closest known one; else `otherwise` and all that are known.
+
+    Where none is known at all, `empty`, or else `otherwise`.
+    """
     names = list(known)
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    return f"{otherwise}; known: {', '.join(names)}" if names else otherwise
+    return (
+        "; ".join(x for x in (otherwise, f"known: {', '.join(names)}") if x) if names else empty or otherwise
+    )

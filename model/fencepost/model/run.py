@@ -246,7 +246,7 @@ class Runner:
         found = self.protocol.actions.get(action)
         if found is None:
             raise ModelError(
-                f"no action {action!r}", instead=did_you_mean(action, self.protocol.actions, "none")
+                f"no action {action!r}", instead=did_you_mean(action, self.protocol.actions, empty="none")
             )
         for candidate, arguments in self.choices():
             if candidate is found and _codes(found, arguments) == codes:

@@ -198,6 +198,12 @@ def _split(term: Term) -> tuple[Term | None, int]:
     return term, 0
 
 
+def without_constant(term: Term) -> tuple[Term, int]:
+    """A number as a term and the constant that is added to it; of a constant alone, the term is zero."""
+    rest, number = _split(term)
+    return (integer(0) if rest is None else rest), number
+
+
 def add(a: Term, b: Term) -> Term:
     """The sum; constants are gathered on the right."""
     rest_a, n = _split(a)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fencepost.checker.traces import show_value
 from fencepost.conformance.refinement import Account, Event
@@ -11,27 +11,36 @@ from fencepost.conformance.schedules import shortened_text
 
 WORDS = {
     "lease_version": ("lease_version", "lease", "token"),
-    "owner": ("owner", "worker", "holder"),
+    "owner": ("owner", "owner_worker", "owner_incarnation", "worker", "holder"),
     "state_version": ("state_version",),
-    "finished": ("finished", "status"),
-    "live": ("expires", "expiry", "live"),
-    "log": ("log",),
+    "finished": ("finished", "status", "done"),
+    "live": ("expires_at_ms", "expires_at", "expires", "expiry", "live", "ends", "ends_at"),
+    "log": ("log", "event_log"),
 }
-"""By which words a statement's text mentions a stored variable; one that is not listed, by its name."""
+"""By which columns and tables a statement names a stored variable; one that is not listed, by its name."""
+
+_CONTROLS = re.compile(r"\s*(begin|commit|rollback|end|savepoint|release)\b", re.IGNORECASE)
 
 GUARDING = ("lease_version", "owner", "live", "finished", "state_version")
 """What a statement that writes may have to compare."""
 
 
 def mentions(text: str, name: str, *, everywhere: bool = False) -> bool:
-    """Whether a statement's condition (or all of it, where it has none) mentions a stored variable."""
+    """Whether a statement's condition (or all of it, where it has none) names a stored variable.
+
+    A column or table has to be there as a word of its own; a parameter (``:lease``) is none.
+    """
     if not everywhere and _written_place(text):
         return False  # the decision was made before, in Python
     if everywhere:
-        return any(word in text.lower() for word in WORDS.get(name, (name,)))
+        return bool(_words(text) & {*WORDS.get(name, (name,))})
     condition = re.split(r"\bwhere\b", text, maxsplit=1, flags=re.IGNORECASE)[-1]
     condition = re.split(r"\breturning\b", condition, maxsplit=1, flags=re.IGNORECASE)[0]
-    return any(word in condition.lower() for word in WORDS.get(name, (name,)))
+    return bool(_words(condition) & {*WORDS.get(name, (name,))})
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w:@$])[a-z_]\w*", text.lower()))
 
 
 def changes(account: Account, event: Event) -> dict[str, tuple[str, str]]:
@@ -58,24 +67,64 @@ def cause(account: Account) -> str:
     if not 0 <= place < len(account.events) or not account.events[place].number:
         return ""
     end = account.events[place]
-    mine = [e for e in account.events[: place + 1] if e.operation == end.operation and e.who == end.who]
+    mine = [e for e in account.events[: place + 1] if _call(e) == _call(end)]
+    if not end.changes:
+        return "" if any(e.changes for e in mine) else _answered_from(account, mine, place)
     write = _writing(mine)
-    foreign = _foreign(account, write, mine[0], place)
+    if _CONTROLS.match(write.text):
+        return ""
+    foreign = _foreign(account, write, mine, place)
     if foreign is None:
         return _alone(account, end, write)
     event, cell, old, new = foreign
     name = cell.split("[")[0]
-    before = [e for e in mine if _reads(e.text) and account.events.index(e) < account.events.index(event)]
-    place_read = _written_place(write.text)
-    read = next((e for e in before if mentions(e.text, name, everywhere=True) or e.text == place_read), None)
-    doing = f"{event.who}'s {event.operation.split('(')[0]}" if event.number else event.operation
+    at = account.events.index(event)
+    before = [e for e in mine if _reads(e.text) and account.events.index(e) < at]
+    read = next((e for e in reversed(before) if _reads_it(e, name, write.text)), None)
     ending = f"statement {write.number} ({shortened_text(write.text)}), which does not compare {name}"
     if read is None:
-        return f"{doing} set {cell} to {new} before {write.who}'s {ending}"
+        return f"{_doing(event)} set {cell} to {new} before {write.who}'s {ending}"
     return (
-        f"{doing} set {cell} to {new} between {write.who}'s statement {read.number} "
+        f"{_doing(event)} set {cell} to {new} between {write.who}'s statement {read.number} "
         f"({shortened_text(read.text)}), which read {old}, and its {ending}"
     )
+
+
+def _answered_from(account: Account, mine: Sequence[Event], place: int) -> str:
+    """A call that changed nothing: which statement its answer rests on, if something came after that."""
+    found = []
+    for event, cell, _, new in _by_others(account, mine, place):
+        name, at = cell.split("[")[0], account.events.index(event)
+        reads = [e for e in mine if _reads(e.text) and mentions(e.text, name, everywhere=True)]
+        if reads and account.events.index(reads[-1]) < at:
+            found.append((cell != "lease_version", reads[-1], event, cell, new))
+    if not found:
+        return ""
+    _, read, event, cell, new = min(found, key=lambda f: f[0])
+    statement = f"statement {read.number} ({shortened_text(read.text)})"
+    return f"{read.who} answered from what {statement} read, before {_doing(event)} set {cell} to {new}"
+
+
+def _call(event: Event) -> tuple[object, ...]:
+    return event.who, event.operation, event.call
+
+
+def _doing(event: Event) -> str:
+    return f"{event.who}'s {event.operation.split('(')[0]}" if event.number else event.operation
+
+
+def _reads_it(event: Event, name: str, write: str) -> bool:
+    """Whether a statement reads something of what another one writes to."""
+    if event.text == _written_place(write):
+        return True
+    tables = {_table(event.text), _table(write)}
+    return mentions(event.text, name, everywhere=True) and (len(tables) == 1 or "" in tables)
+
+
+def _table(text: str) -> str:
+    """The first table that a statement names; "" where it names none."""
+    found = re.search(r"\b(?:from|into|update)\s+(\w+)", text, re.IGNORECASE)
+    return "" if found is None else found[1].lower()
 
 
 def _writing(mine: Sequence[Event]) -> Event:
@@ -105,16 +154,28 @@ def _written_place(text: str) -> str:
     return "" if found is None else found[1] or found[2] or "."
 
 
-def _foreign(account: Account, write: Event, since: Event, place: int) -> tuple[Event, str, str, str] | None:
-    """A change by another since the operation began, of something that its write does not compare."""
-    start = account.events.index(since)
+def _by_others(account: Account, mine: Sequence[Event], place: int) -> Iterator[tuple[Event, str, str, str]]:
+    """What others changed since the operation began: by which event, the cell, as it was and as it is."""
+    for event in account.events[account.events.index(mine[0]) : place]:
+        if event not in mine:
+            for cell, (old, new) in changes(account, event).items():
+                yield event, cell, old, new
+
+
+def _foreign(
+    account: Account, write: Event, mine: Sequence[Event], place: int
+) -> tuple[Event, str, str, str] | None:
+    """A change by another since the operation began, of something that its write does not compare.
+
+    What the operation has read again since is no cause.
+    """
     found = []
-    for event in account.events[start:place]:
-        if event.who == write.who and event.operation == write.operation:
-            continue
-        for cell, (old, new) in changes(account, event).items():
-            if not mentions(write.text, cell.split("[")[0]):
-                found.append((cell != "lease_version", cell.startswith("log"), event, cell, old, new))
+    for event, cell, old, new in _by_others(account, mine, place):
+        name, at = cell.split("[")[0], account.events.index(event)
+        since = [e for e in mine if account.events.index(e) > at and _reads(e.text)]
+        again = any(_reads_it(e, name, write.text) for e in since)
+        if not again and not mentions(write.text, name):
+            found.append((cell != "lease_version", cell.startswith("log"), event, cell, old, new))
     if not found:
         return None
     _, _, event, cell, old, new = min(found, key=lambda f: f[:2])

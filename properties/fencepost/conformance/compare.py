@@ -29,8 +29,13 @@ def answers_differ(expected: Transition, told: Answer | None, answered: str) -> 
     return f"the model answers {wanted}, the implementation answered {answered}{why}"
 
 
-def told_falsely(told: Answer | None, seen: Seen, asked_for: str | None, *, with_row: bool) -> str:
-    """What an answer tells of the row and of the log is what is stored; `with_row`, it must tell of them."""
+def told_falsely(
+    told: Answer | None, seen: Seen, asked_for: str | None, sent: str | None, *, with_row: bool
+) -> str:
+    """What an answer tells of the row and of the log is what is stored; `with_row`, it must tell of them.
+
+    A call that asks for a commit, or sends one, is told of that one.
+    """
     if told is None or isinstance(told, Unknown):
         return ""
     row = told.observed if isinstance(told, Refused) else told.row
@@ -43,8 +48,12 @@ def told_falsely(told: Answer | None, seen: Seen, asked_for: str | None, *, with
         kept = next((h for h in seen.ledger.held if h.key == told.held.key), nothing)
         if kept != told.held:
             return f"the answer tells that {show_held(told.held)}, but {show_held(kept)}"
-    log = seen.observation.log
-    if log is None or not isinstance(told, Ok):
+    log, about = seen.observation.log, asked_for or sent
+    if not isinstance(told, Ok):
+        return ""
+    if about and told.entry is not None and told.entry.commit_id != about:
+        return f"the call is about commit {about}, and is told of {show_entry(told.entry)}"
+    if log is None:
         return ""
     if told.entry is not None and told.entry not in log:
         return f"the answer tells of {show_entry(told.entry)}, which is not in the log"
@@ -88,12 +97,48 @@ def entries_differ(seen: Seen, names: Names, model: RunningState) -> str:
     return ""
 
 
-def lease_ends_wrongly(before: Row, after: Row, does: Lease, *, accepted: bool, asked_until_ms: int) -> str:
-    """A lease lasts as long as was asked for, no renewal shortens it, nothing else moves its end."""
+def receipt_differs(seen: Seen, names: Names) -> str:
+    """The receipt that is stored is the one that the accepted commit named."""
+    stored, log = seen.observation.receipt, seen.observation.log
+    made = list(names.commits.values())
+    if log is not None:
+        made = [names.commits[e.commit_id] for e in log if e.commit_id in names.commits]
+    named = [m.change.receipt for m in made if m.change is not None and m.change.receipt is not None]
+    if stored is None or not named or stored in named:
+        return ""
+    return f"the receipt {stored!r} is stored, but the commit named {named[-1]!r}"
+
+
+def downstream_differs(before: Seen, after: Seen) -> str:
+    """A decision brings about one effect at most, nothing else does any, and a receipt stays as it is."""
+    for landing in after.landed[len(before.landed) :]:
+        times = "once" if landing.times == 1 else f"{landing.times} times"
+        if not landing.request:
+            return f"an effect took place {times}, and no request was being decided"
+        if landing.times > 1:
+            return f"request {landing.request} took effect {times} in one decision"
+    was = {held.key: held for held in before.ledger.held if held.kind == "receipt"}
+    for held in after.ledger.held:
+        old = was.get(held.key)
+        if old is not None and held.kind == "receipt" and held.receipt != old.receipt:
+            return f"first {show_held(old)}, then {show_held(held)}"
+    return ""
+
+
+def lease_ends_wrongly(
+    before: Row, after: Row, does: Lease, *, accepted: bool, asked_until_ms: int, at_most_ms: int
+) -> str:
+    """A lease lasts as long as was asked for, no renewal shortens it, nothing else moves its end.
+
+    The two moments are apart where the clock moved during the call.
+    """
     old, new = before.expires_at_ms, after.expires_at_ms
     if accepted and does in (Lease.BEGINS, Lease.EXTENDS):
         if new is not None and new < asked_until_ms:
             return f"the lease ends at {new} ms, but was to last until {asked_until_ms} ms"
+        most_ms = at_most_ms if old is None or does is Lease.BEGINS else max(old, at_most_ms)
+        if new is not None and new > most_ms:
+            return f"the lease ends at {new} ms, but was asked for until {most_ms} ms"
         if does is Lease.EXTENDS and old is not None and new is not None and new < old:
             return f"the renewal moved the end of the lease back from {old} ms to {new} ms"
         return ""

@@ -8,7 +8,7 @@ model to say: `landings` and `landed_as`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fencepost.conformance import mapping
@@ -24,7 +24,7 @@ from fencepost.conformance.adapter import (
 )
 from fencepost.conformance.mapping import Performance, Performer
 from fencepost.conformance.vocabulary import STORED as CORE_STORED
-from fencepost.conformance.vocabulary import CannotEmbedError, MappingError, Seen
+from fencepost.conformance.vocabulary import CannotEmbedError, Landing, MappingError, Names, Seen
 from fencepost.model import Scope, absent
 from fencepost.model.concrete import RunningState, values_of
 from fencepost.model.core.state import state_versions
@@ -32,6 +32,7 @@ from fencepost.model.domains import Element, Member
 from fencepost.model.effects.state import Kind, Knows, Status, calls, fingerprints, intent_versions, revisions
 
 if TYPE_CHECKING:
+    from fencepost.conformance.oracle import Oracle, Rest, Transition
     from fencepost.conformance.session import Session
 
 PERFORMANCES: dict[str, Performance] = {
@@ -57,17 +58,22 @@ STATUSES = {"pending": "pending", "running": "running", "unwinding": "running", 
 """What §5 calls the statuses of the model; there `unwinding` is running with the reason to undo it."""
 
 
-@performs("commit")
+def _sent(model: RunningState, names: Names, w: Element, to: Member, *others: Any) -> str:  # noqa: ARG001
+    """The id of the commit that a worker sends."""
+    owner, believed = names.owner((w, model.incarnation[w])), model.believes[w]
+    return f"{owner.worker}.{owner.incarnation}.{believed.lease}-{believed.state}-{to.name}"
+
+
+@performs("commit", sends=_sent)
 def commit(
     session: Session, w: Element, to: Member, fingerprint: Element, lost: bool  # noqa: ARG001, FBT001
 ) -> Answer:  # fmt: skip
     """The call, with the versions that the worker believes in."""
     model, names = session.model, session.names
     believed = model.believes[w]
-    owner = names.owner((w, model.incarnation[w]))
     made = Commit(
-        commit_id=f"{owner.worker}.{owner.incarnation}.{believed.lease}-{believed.state}-{to.name}",
-        owner=owner,
+        commit_id=_sent(model, names, w, to),
+        owner=names.owner((w, model.incarnation[w])),
         lease_version=believed.lease,
         state_version=believed.state,
         finishes=to in (Status.succeeded, Status.cancelled),
@@ -259,7 +265,26 @@ def _landed_as(seen: Seen) -> tuple[Any, ...]:
 
 
 def _landings(seen: Seen) -> tuple[Any, ...]:
-    return tuple(seen.landed.count(c.label) % 2 == 1 for c in values_of(calls, seen.names.scope))
+    decisions = [landing.request for landing in seen.landed]  # what landed once more in one is not in here
+    return tuple(decisions.count(c.label) % 2 == 1 for c in values_of(calls, seen.names.scope))
+
+
+def landed_again(
+    oracle: Oracle, made: Transition, landed: Sequence[Landing]
+) -> list[tuple[Rest, Transition]]:
+    """A step for each effect beyond the first that a request had in one decision: to ask the claims about."""
+    found = []
+    for landing in landed:
+        for _ in range(landing.times - 1):
+            labels = [c.label for c in values_of(calls, oracle.scope)]
+            if landing.request not in labels:
+                break
+            here, before = labels.index(landing.request), made.state
+            cells = list(before[oracle.protocol.position("landings")])
+            cells[here] = not cells[here]
+            made = made._replace(state=oracle.overlaid(before, {"landings": tuple(cells)}))
+            found.append((before, made))
+    return found
 
 
 STORED: Mapping[str, tuple[Callable[[Seen], Any], Capability | None]] = {

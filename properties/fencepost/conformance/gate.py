@@ -6,15 +6,24 @@ worker is to go on, and whoever stops makes the choice itself, so most steps cos
 A statement that fails because another worker holds a lock has done nothing. Its worker is *blocked* until
 another one has made progress; then the same statement is tried again. When all are blocked it is a deadlock.
 When nobody else is left, the error is real and goes to the code that made the statement.
+
+Code that reaches no next statement and does not end would stop everything. Who runs the schedule waits for
+it, but not for ever: then the gate is *abandoned*, and says where that code stands. Threads that cannot be
+got out of it are left behind; they end with the process.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
+
+from fencepost.checker.subject import UsageError
+from fencepost.conformance import watchdog
+from fencepost.model import FencepostError
 
 MOST_STATEMENTS = 400
 """A schedule of two operations has some dozen statements; more is a loop that does not end."""
@@ -55,7 +64,11 @@ class Passage(Protocol):
     """What the last statement touched, as far as the driver can tell: changes are seen by others."""
 
     def blocks(self, error: BaseException) -> bool:
-        """Whether the error says so."""
+        """Whether the error says that another worker holds a lock, so that waiting helps."""
+        ...
+
+    def denies(self, error: BaseException) -> bool:
+        """Whether the error says that another worker was in the way, and waiting does not help."""
         ...
 
 
@@ -95,7 +108,13 @@ class Task:
     statements: int = 0
     """How many of its statements have been run."""
     denied: int = 0
-    """How many of its statements ended in the error that another worker holds a lock."""
+    """How many of its statements ended in the error that another worker was in the way."""
+    refused: int = 0
+    """How many of its statements came after its death."""
+    kept_out: BaseException | None = None
+    """The error with which the statement that it stands before was refused last, by another worker's lock."""
+    doing: str = ""
+    """What it does, in words."""
     pending: Pending | None = None
     result: Any = None
     error: BaseException | None = None
@@ -135,7 +154,7 @@ class Carrier(threading.Thread):
         """Run the task of this number whenever it is its turn."""
         while True:
             self.gate.batons[self.number].acquire()
-            if self.gate.closed:
+            if self.gate.closed or self.gate.abandoned:
                 return
             self.gate.carry(self.gate.tasks[self.number])
 
@@ -159,46 +178,110 @@ class Gate:
     endless: bool = False
     failure: BaseException | None = None
     closed: bool = False
+    abandoned: bool = False
+    """Whether code under test did not come to an end. Nothing can be run any more."""
+    patience_s: float = field(default_factory=lambda: watchdog.PATIENCE_S)
     batons: list[Any] = field(default_factory=list)
     _retried: bool = False
     _policy: Policy | None = None
     _listener: Listener | None = None
     _finished: Any = field(default_factory=threading.Lock)
     _carriers: list[Carrier] = field(default_factory=list)
+    _beats: int = 0
+    """Rises whenever anything gets on."""
+    _mover: int = 0
+    """The number of the thread that moves."""
+    _performing: Task | None = None
+    _judging: bool = False
+    """Whether it is now looked at what a statement did."""
 
     def __post_init__(self) -> None:
         """Nobody has the turn."""
         self._finished.acquire()
 
     def run(self, tasks: Sequence[Task], policy: Policy, listener: Listener) -> None:
-        """Run one schedule to its end. The first task runs in the calling thread."""
+        """Run one schedule to its end. UsageError when code under test does not come to an end."""
+        if self.abandoned:
+            raise GateError("the gate is abandoned: an operation did not end")
         self.tasks, self._policy, self._listener = list(tasks), policy, listener
         self.choices, self.options, self.touches = [], [], []
         self.nothing, self.strayed, self._retried = [], False, False
         self.deadlock, self.endless, self.failure = (), False, None
+        self._performing, self._judging = None, False
         for number, task in enumerate(self.tasks):
             task.number, task.letter = number, LETTERS[number]
             if number == len(self.batons):
                 self.batons.append(threading.Lock())
                 self.batons[number].acquire()
-            if number and number > len(self._carriers):
                 self._carriers.append(Carrier(self, number))
                 self._carriers[-1].start()
-        self._advance(None)
-        self.batons[0].acquire()
-        self.carry(self.tasks[0])
-        self._finished.acquire()
-        if self.failure is not None:
-            raise GateError(f"the checks failed inside a schedule: {self.failure!r}") from self.failure
+        try:
+            self._advance(None)
+            self._wait()
+        except BaseException:  # also of whoever interrupts the process
+            self._abandon()
+            raise
+        if not all(t.done for t in self.tasks):
+            self._abandon()
+        failure = self.failure
+        if isinstance(failure, FencepostError | KeyboardInterrupt):
+            raise failure
+        if failure is not None:
+            raise GateError(f"the checks failed inside a schedule: {failure!r}") from failure
 
-    def close(self) -> None:
-        """End the threads."""
+    def _wait(self) -> None:
+        """Wait for the end of a schedule, as long as anything gets on."""
+        ticks, beats = 0, self._beats
+        while not self._finished.acquire(timeout=self.patience_s / watchdog.TICKS):
+            ticks, beats = ticks + 1 if self._beats == beats else 0, self._beats
+            if ticks >= watchdog.TICKS:
+                raise UsageError(self._does_not_end())
+
+    def _does_not_end(self) -> str:
+        task = self._performing or self.tasks[self._mover]
+        who = f"{task.name}'s {task.doing}" if task.doing else task.name
+        time = f"{self.patience_s:g} s"
+        text = task.pending.text if task.pending is not None else ""
+        if self._judging:
+            lines = [f"looking at what a statement of {who} did does not end: for {time} `observe` has not"]
+        elif self._performing is not None:
+            lines = [f"{who} does not end: for {time} it has been in its statement {text!r}"]
+        else:
+            lines = [f"{who} does not end: in {time} it reached no statement"]
+        others = [t for t in self.tasks if t is not task and t.started and not t.done]
+        lines += [f"  meanwhile {t.name} stands before {t.pending.text!r}" for t in others if t.pending]
+        stands = watchdog.standing(self._carriers[self._mover])
+        lines += ["  it stands in", *(f"    {line}" for line in stands)] if stands else []
+        lines.append(
+            "is there a lock that is not passed through `watched`? Then whoever waits for it never lets the "
+            "one go on who holds it; pass it through `surroundings.watched` in `open_worker`. If it only "
+            "takes long, give the adapter an attribute `patience_s`, in seconds"
+        )
+        return "\n".join(lines)
+
+    def _abandon(self) -> None:
+        """Nothing goes on any more: who is in a call is to get out, and no statement is run."""
+        self.abandoned = True
+        for task in self.tasks:
+            task.dying = True
+        for baton in self.batons:
+            with suppress(RuntimeError):
+                baton.release()
+
+    def close(self) -> bool:
+        """End the threads; False when some cannot be got out of the code under test and are left behind."""
         self.closed = True
         for carrier in self._carriers:
-            self.batons[carrier.number].release()
+            with suppress(RuntimeError):
+                self.batons[carrier.number].release()
+        ended = True
         for carrier in self._carriers:
-            carrier.join()
+            if self.abandoned:
+                ended = watchdog.got_out(carrier, DiedError) and ended
+            else:
+                carrier.join()
         self._carriers.clear()
+        return ended
 
     # -- in the thread of a task
 
@@ -216,7 +299,8 @@ class Gate:
     def statement(self, task: Task, pending: Pending) -> Any:
         """Stop before a statement; its result, once the worker's turn has come and it was run."""
         if task.dying:
-            raise DiedError
+            self.refuse(task)
+        self._beats += 1
         task.pending = pending
         if task.passes:
             task.passes = False
@@ -232,7 +316,27 @@ class Gate:
             raise error
         return task.result
 
+    def refuse(self, task: Task) -> NoReturn:
+        """A dead worker wants to run a statement: it is told again that it is dead, but not for ever."""
+        task.refused += 1
+        if task.refused > watchdog.MOST_REFUSED:
+            if not self.abandoned and self.failure is None:
+                who = f"{task.name}'s {task.doing}" if task.doing else task.name
+                stands = watchdog.standing(self._carriers[task.number])
+                self.failure = UsageError(
+                    f"{who} goes on after the death of its process: {task.refused} statements were refused, "
+                    "and it tries again. Some loop catches everything, as `while True: try: … except: pass` "
+                    "does; catch `Exception` there, so that it can be killed\n"
+                    + "\n".join(["  it stands in", *(f"    {line}" for line in stands)])
+                )
+                self._finished.release()
+            threading.Event().wait()  # left behind
+        raise DiedError
+
     def _end(self, task: Task) -> None:
+        if self.abandoned:
+            return
+        self._beats += 1
         task.done, task.pending = True, None
         try:
             if task.dying and self._listener is not None:
@@ -250,6 +354,7 @@ class Gate:
         chosen = self._chosen(current)
         if chosen is current:
             return
+        self._mover = chosen.number
         self.batons[chosen.number].release()
         if current is not None and not current.done:
             self.batons[current.number].acquire()
@@ -305,15 +410,21 @@ class Gate:
         pending = task.pending
         assert pending is not None  # noqa: S101
         assert self._listener is not None  # noqa: S101
+        self._performing = task
         try:
             task.result = pending.perform()
         except BaseException as error:  # noqa: BLE001  # it belongs to the code that made the statement
             if pending.through.blocks(error):
                 if not all(t.done for t in self.tasks if t is not task):
-                    task.blocked = True
+                    task.blocked, task.kept_out, self._performing = True, error, None
                     return False
                 task.denied += 1
+            elif pending.through.denies(error):
+                task.denied += 1
             task.error = error
+        if self.abandoned:
+            raise DiedError
+        task.kept_out, self._performing, self._judging = None, None, True
         task.statements += 1
         task.dying = task.dying or task.last
         self._retried = False
@@ -322,6 +433,8 @@ class Gate:
             self.touches[-1] = self._listener.ran(task, pending, task.error)
         except BaseException as error:  # noqa: BLE001  # reported by `run`; not the business of that code
             self.failure = error
+        self._beats += 1
+        self._judging = False
         return True
 
     def unblock(self) -> None:

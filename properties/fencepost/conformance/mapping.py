@@ -14,8 +14,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from fencepost.conformance.adapter import Answer, Capability, Commit
-from fencepost.conformance.vocabulary import MappingError, has_downstream
+from fencepost.conformance.vocabulary import MappingError, Names, has_downstream
 from fencepost.model import Protocol
+from fencepost.model.concrete import RunningState
 from fencepost.model.domains import Element
 from fencepost.model.protocol import Action
 
@@ -40,7 +41,8 @@ class Performance:
     """How an action is done: the function, the capability that it takes, and what it does to the lease's end.
 
     `asks_for` is the parameter that names the commit whose fate the call asks for, `request` the one that
-    names the request which a downstream decides. Only what the store answers tells of the row.
+    names the request which a downstream decides; `sends` gives the id of the commit that the call makes. Only
+    what the store answers tells of the row.
     """
 
     function: Performer
@@ -49,11 +51,16 @@ class Performance:
     asks_for: str = ""
     request: str = ""
     tells_of_row: bool = True
+    sends: Callable[..., str] | None = None
 
     @property
     def is_call(self) -> bool:
         """Whether it is a call to the implementation: its mapping is written to give an answer."""
         return "Answer" in str(self.function.__annotations__.get("return"))
+
+    def commit_id(self, model: RunningState, names: Names, arguments: tuple[Any, ...]) -> str | None:
+        """The id of the commit that the call makes; None where it makes none."""
+        return None if self.sends is None else self.sends(model, names, *arguments)
 
     @property
     def takes_lease_ms(self) -> bool:
@@ -150,7 +157,13 @@ def send_commit(session: Session, w: Element, c: Element, finishes: bool) -> Non
     """Nothing reaches the store yet."""
 
 
-@performs("decide_commit")
+def _sent(model: RunningState, names: Names, c: Element, kept: bool) -> str:  # noqa: ARG001, FBT001
+    """The id of a commit that arrives."""
+    by = model.request[c].by
+    return names.commit_id(names.owner((by.worker, by.incarnation)), c)
+
+
+@performs("decide_commit", sends=_sent)
 def decide_commit(session: Session, c: Element, kept: bool) -> Answer:  # noqa: ARG001, FBT001
     """The call, as its sender made it; when the sender is dead, its connection has outlived it."""
     sent = session.model.request[c]

@@ -9,120 +9,22 @@ it, as long as nothing but the clock has moved since.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fencepost.conformance import compare
 from fencepost.conformance.adapter import Answer, Capability, Ok, Unknown
 from fencepost.conformance.mapping import Lease, Performance
+from fencepost.conformance.moments import Change, Event, Memory, Moment, Operation, StepMade
 from fencepost.conformance.oracle import Oracle, Rest, Transition, merged
 from fencepost.conformance.session import Plan
 from fencepost.conformance.stage import Stage
-from fencepost.conformance.vocabulary import CannotEmbedError, Seen, embedded
+from fencepost.conformance.vocabulary import CannotEmbedError, Landing, Seen, embedded
 from fencepost.model import ModelError
 from fencepost.model.concrete import RunningState
 from fencepost.model.core.state import STORE
-from fencepost.model.ground import label_of
 from fencepost.model.language import GuardSignal
-
-Codes = tuple[int, ...]
-MOST_READERS = 20_000
-"""States that are kept ready to be read."""
-
-Judged = tuple[tuple[str, ...], tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """The state of the model between two changes, and what is stored then."""
-
-    state: Rest
-    seen: Seen
-    by_clock: bool = False
-    """Whether only the clock has moved since the moment before."""
-
-
-@dataclass(slots=True, eq=False)
-class Operation:
-    """A call on its way."""
-
-    who: str
-    number: int
-    """The place of its worker among the workers of the schedule."""
-    how: Performance
-    expected: Transition
-    """What the model did with the call when it began."""
-    codes: Codes
-    label: str
-    began: int
-    """The moment at which it began."""
-    asked_for: str | None
-    asked_until_ms: int
-    statements: int = 0
-    changed: Change | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one statement changed: from which state, by what the model takes it for, and the moment after."""
-
-    before: Moment
-    made: Transition
-    after: int
-    placed: bool = True
-    """Whether the model does the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One line of a schedule's table: who, what, and the moments before and after."""
-
-    who: str
-    operation: str
-    number: int
-    """Which statement of its operation it is, from 1; 0 for what is no statement."""
-    text: str
-    before: int
-    after: int
-    note: str = ""
-    changes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StepMade:
-    """A step of the model that the schedule made: for the trace, and where in the events it stands."""
-
-    label: str
-    before: Rest
-    made: Transition
-    event: int
-
-
-@dataclass(slots=True)
-class Memory:
-    """What was judged before, kept from schedule to schedule."""
-
-    stored: dict[Any, dict[str, Any]] = field(default_factory=dict)
-    judged: dict[Any, Judged] = field(default_factory=dict)
-    readers: dict[Rest, RunningState] = field(default_factory=dict)
-    labels: dict[Any, str] = field(default_factory=dict)
-
-    def reader(self, oracle: Oracle, state: Rest) -> RunningState:
-        """A state, to be read."""
-        found = self.readers.get(state)
-        if found is None:
-            if len(self.readers) >= MOST_READERS:
-                self.readers.clear()
-            found = self.readers[state] = oracle.reader(state)
-        return found
-
-    def label(self, made: Transition, codes: Codes) -> str:
-        """A step, as a person writes it."""
-        key = (made.action.name, codes)
-        found = self.labels.get(key)
-        if found is None:
-            found = self.labels[key] = label_of(made.action, codes)
-        return found
 
 
 @dataclass(slots=True)
@@ -177,10 +79,12 @@ class Account:
             c = expected.arguments[parameters.index(how.asks_for)]
             by = self.reader(self.now.state).request[c].by
             asked_for = self.stage.names.commit_id(self.stage.names.owner((by.worker, by.incarnation)), c)
+        sent = how.commit_id(self.reader(self.now.state), self.stage.names, expected.arguments)
         until_ms = self.stage.now_ms + lease_ms
         codes = expected.codes
         label = self.memory.label(expected, codes)
-        return Operation(who, number, how, expected, codes, label, len(self.moments) - 1, asked_for, until_ms)
+        began = len(self.moments) - 1
+        return Operation(who, number, how, expected, codes, label, began, asked_for, sent, until_ms, lease_ms)
 
     def ran(self, operation: Operation, text: str, error: BaseException | None) -> bool:
         """A statement of an operation was run: whether anything may have changed that others see."""
@@ -197,7 +101,7 @@ class Account:
         self.events.append(
             Event(
                 operation.who, operation.label, operation.statements, text,
-                before, len(self.moments) - 1, note, changes,
+                before, len(self.moments) - 1, note, changes, (operation.number, operation.began),
             )
         )  # fmt: skip
         return stamp is None or stamp != self.stage.stamp
@@ -262,9 +166,16 @@ class Account:
         wrong = compare.stored_otherwise(self.oracle, self.plan.observed, moment.state, made.state)
         if wrong:
             return f"the implementation answered {outcome} and changed nothing: {wrong}"
-        row = moment.seen.row
+        return self._lease_ends_wrongly(operation, moment.seen, moment.seen, accepted=outcome == "ok")
+
+    def _lease_ends_wrongly(self, operation: Operation, old: Seen, new: Seen, *, accepted: bool) -> str:
         return compare.lease_ends_wrongly(
-            row, row, operation.how.lease, accepted=outcome == "ok", asked_until_ms=operation.asked_until_ms
+            old.row,
+            new.row,
+            operation.how.lease,
+            accepted=accepted,
+            asked_until_ms=operation.asked_until_ms,
+            at_most_ms=self.stage.now_ms + operation.lease_ms,
         )
 
     def _take(self, operation: Operation, then: Rest, made: Transition) -> None:
@@ -276,7 +187,7 @@ class Account:
 
     def _told_falsely(self, operation: Operation, told: Answer | None, seen: Seen) -> str:
         with_row = operation.how.tells_of_row and Capability.VERSIONS in self.plan.adapter.capabilities
-        return compare.told_falsely(told, seen, operation.asked_for, with_row=with_row)
+        return compare.told_falsely(told, seen, operation.asked_for, operation.sent, with_row=with_row)
 
     def _judge_as_answered(
         self,
@@ -292,7 +203,8 @@ class Account:
         if outcome != "done" and not (action.is_operation and self.oracle.answer_known(outcome)):
             return
         try:
-            state = self._followed(operation, before, made, told, outcome, after.seen, after.seen)
+            seen = replace(after.seen, now_ms=before.seen.now_ms)  # the clock's move is not the call's
+            state = self._followed(operation, before, made, told, outcome, seen, seen)
             self._judge(operation.label, before.state, Transition(action, made.arguments, outcome, state))
         except (CannotEmbedError, ModelError, GuardSignal):
             return  # the difference says it all
@@ -304,23 +216,26 @@ class Account:
     def _changed(self, operation: Operation, seen: Seen) -> None:
         event = len(self.events)
         before, placed = self.now, None
+        landed = seen.landed[len(before.seen.landed) :]
         try:
             stored = self._stored(seen)
             wrong = "the call changed what is stored for the second time" if operation.changed else ""
             placed = None if wrong else self._placed(operation, stored)
             if placed is None:
+                wrong = wrong or compare.downstream_differs(before.seen, seen)
                 wrong = wrong or self._why_not(operation, before, stored)
                 made = self._as_it_came(operation, before, stored)
                 moment = before
                 self._differs(operation, wrong, event)
-                self._judge(operation.label, before.state, made, event)
+                self._judge(operation.label, before.state, made, event, landed)
                 state = made.state
             else:
                 moment, made, state = placed
-                wrong = self._ends_wrongly(operation, moment, seen)
+                wrong = compare.downstream_differs(before.seen, seen)
+                wrong = wrong or self._ends_wrongly(operation, moment, seen)
                 if wrong:
                     self._differs(operation, wrong, event)
-                self._judge(operation.label, moment.state, made, event)
+                self._judge(operation.label, moment.state, made, event, landed)
         except (CannotEmbedError, ModelError) as error:
             self._differs(operation, str(error), event)
             made, state, moment = operation.expected, before.state, before
@@ -397,12 +312,11 @@ class Account:
 
     def _ends_wrongly(self, operation: Operation, moment: Moment, seen: Seen) -> str:
         model = self.reader(moment.state)
-        return compare.entries_differ(seen, self.stage.names, model) or compare.lease_ends_wrongly(
-            moment.seen.row,
-            seen.row,
-            operation.how.lease,
-            accepted=True,
-            asked_until_ms=operation.asked_until_ms,
+        names = self.stage.names
+        return (
+            compare.entries_differ(seen, names, model)
+            or compare.receipt_differs(seen, names)
+            or self._lease_ends_wrongly(operation, moment.seen, seen, accepted=True)
         )
 
     # -- what nobody calls
@@ -410,14 +324,40 @@ class Account:
     def moved(self, who: str, expected: Transition, *, clock: bool = False) -> None:
         """A move that is no call: the clock's, the network's, or a death."""
         before = len(self.moments) - 1
-        self._judge(expected.label, self.now.state, expected)
         seen = self.stage.look()
         if seen.observation != self.now.seen.observation:
+            late = self._late_commit(expected.state, seen)
+            if late is not None:
+                self._judge(expected.label, self.now.state, expected, len(self.events))
+                self._judge(late.label, expected.state, late, len(self.events))
+                self.moments.append(Moment(late.state, seen, by_clock=clock))
+                self.events.append(Event(who, expected.label, 0, late.label, before, before + 1))
+                return
             self._note_difference(
                 f"{expected.label}: nothing was called, and yet something else is stored", len(self.events)
             )
+            with suppress(CannotEmbedError, ModelError, GuardSignal):
+                expected = expected._replace(state=self.oracle.overlaid(expected.state, self._stored(seen)))
+        landed = seen.landed[len(self.now.seen.landed) :]
+        self._judge(expected.label, self.now.state, expected, len(self.events), landed)
         self.moments.append(Moment(expected.state, seen, by_clock=clock))
         self.events.append(Event(who, expected.label, 0, "", before, before + 1))
+
+    def _late_commit(self, state: Rest, seen: Seen) -> Transition | None:
+        """The commit that has arrived, if that is all: a worker may do as it begins what it had begun."""
+        with suppress(CannotEmbedError, ModelError, GuardSignal):
+            stored, sending = self._stored(seen), [n for n, h in self.plan.performances.items() if h.sends]
+            for name in sending:
+                for made in self.oracle.moves(state).get(name, {}).values():
+                    same = made.outcome == "ok" and self.oracle.overlaid(made.state, stored) == made.state
+                    ends = seen.row.expires_at_ms == self.now.seen.row.expires_at_ms
+                    if (
+                        same
+                        and ends
+                        and not compare.entries_differ(seen, self.stage.names, self.reader(state))
+                    ):
+                        return made
+        return None
 
     def passed_by(self, who: str, what: str) -> None:
         """Something that is no move of the model and is to change nothing, such as the end of a handle."""
@@ -469,11 +409,18 @@ class Account:
             before.state, made, called=told is not None, outcome=outcome, told=as_told, stored=stored
         )
 
-    def _judge(self, label: str, before: Rest, made: Transition, event: int | None = None) -> None:
-        key = (before, made.action.name, made.outcome, made.state)
+    def _judge(
+        self,
+        label: str,
+        before: Rest,
+        made: Transition,
+        event: int | None = None,
+        landed: tuple[Landing, ...] = (),
+    ) -> None:
+        key = (before, made.action.name, made.outcome, made.state, landed)
         found = self.memory.judged.get(key)
         if found is None:
-            found = self.memory.judged[key] = self.plan.judged(before, made)
+            found = self.memory.judged[key] = self.plan.judged(before, made, landed)
         broken, witnessed = found
         place = len(self.events) - 1 if event is None else event
         for name in broken:
@@ -494,3 +441,6 @@ class Account:
     def _note_difference(self, wrong: str, place: int) -> None:
         if not self.difference:
             self.difference, self.differs_at = wrong, place
+
+
+__all__ = ["Account", "Change", "Event", "Memory", "Moment", "Operation", "StepMade"]

@@ -6,6 +6,7 @@ all interleavings of two operations are found by making one, and then for each o
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from fencepost.checker.subject import UsageError
 from fencepost.conformance.adapter import Ability, Answer, Commit, Downstream, Owner, Unknown, Worker
 from fencepost.conformance.classes import named_arguments, plain
 from fencepost.conformance.drivers import Port
-from fencepost.conformance.gate import DIES_AFTER, Gate, Pending, Policy, Task, Touch, Waiting
+from fencepost.conformance.gate import DIES_AFTER, DiedError, Gate, Pending, Policy, Task, Touch, Waiting
 from fencepost.conformance.mapping import Lease, Performance
 from fencepost.conformance.oracle import Rest, Transition
 from fencepost.conformance.refinement import Account, Memory, Operation
@@ -24,12 +25,16 @@ from fencepost.conformance.runs import LOCK_STEP
 from fencepost.conformance.session import LEASE_MS, Plan
 from fencepost.conformance.stage import COURIER, OWN, Ready, Stage
 from fencepost.conformance.vocabulary import Names, message
+from fencepost.conformance.watched import WATCHED
 from fencepost.model import FencepostError
 from fencepost.model.concrete import RunningState
 from fencepost.model.domains import Element
 
 CRASH = "crash"
 """The action of the model that the death of a worker is."""
+
+RESTART = "restart"
+"""The one by which it begins again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,19 @@ class _Move:
         del error
         return False
 
+    denies = blocks
+
+
+class _Opening(_Move):
+    """What the restart of a worker passes through: what it does as it begins waits for locks."""
+
+    def blocks(self, error: BaseException) -> bool:
+        """Whether another worker holds a lock."""
+        return Port.blocks(None, error)  # type: ignore[arg-type]  # it is about the error alone
+
 
 MOVE = _Move()
+OPENING = _Opening()
 
 
 class Caller:
@@ -210,7 +226,8 @@ class Schedule:
                 self._call(task, how, expected)
             else:
                 move = partial(self._move, task.name, how, expected)
-                self.stage.gate.statement(task, Pending(expected.action.name, move, MOVE))
+                through = OPENING if expected.action.name == RESTART else MOVE
+                self.stage.gate.statement(task, Pending(expected.action.name, move, through))
 
     def _found(self, item: Item) -> Transition | None:
         state = self.account.now.state
@@ -243,20 +260,42 @@ class Schedule:
         caller = Caller(self.stage, task, account.reader(account.now.state), _lease_ms(task, how))
         operation = account.called(task.name, task.number, how, expected, lease_ms=caller.lease_ms)
         self._operations[task.number], denied = operation, task.denied
+        task.doing = operation.label
         try:
             told: Any = how.function(caller, *expected.arguments)
             if not isinstance(told, Answer):
-                told = Unknown(f"{told!r} is no answer; give Ok, Refused or Unknown")
+                told = self._no_answer(told, expected)
         except FencepostError:
             raise
         except Exception as error:  # noqa: BLE001  # whatever it throws is no answer
+            self._refuse_unfinished(error)
             told = Unknown(f"{type(error).__name__}: {error}")
         finally:
             if caller.port is not None:
                 self._ports[task.number] = caller.port
                 caller.port.task = None
+        if task.dying:
+            raise DiedError  # whatever the code made of its death, nobody is there to be told
         account.answered(operation, told, denied=task.denied > denied)
         del self._operations[task.number]
+
+    def _no_answer(self, told: Any, expected: Transition) -> Unknown:
+        if inspect.isawaitable(told):
+            if inspect.iscoroutine(told):
+                told.close()
+            raise UsageError(
+                f"{self.stage.plan.adapter.name}: async methods are not supported, and "
+                f"{expected.action.name} calls one; write methods that are not, with `asyncio.run` in them"
+            )
+        return Unknown(f"{told!r} is no answer; give Ok, Refused or Unknown")
+
+    def _refuse_unfinished(self, error: Exception) -> None:
+        """What a watched thing cannot do is no fault of the code that asks for it."""
+        if isinstance(error, AttributeError) and isinstance(error.obj, WATCHED):
+            raise UsageError(
+                f"{self.stage.plan.adapter.name}: what came from `watched` has no {error.name!r} "
+                f"({type(error.obj).__name__}); use another method, or watch what is beneath it"
+            ) from error
 
     def _move(self, who: str, how: Performance, chosen: Transition) -> None:
         """A move that is no call, as it is possible by now, if it still is."""
@@ -269,7 +308,7 @@ class Schedule:
             ends_ms = self.account.now.seen.row.expires_at_ms
             if ends_ms is not None:
                 self.stage.now_ms = max(self.stage.now_ms, ends_ms)
-        elif expected.action.name == "restart":
+        elif expected.action.name == RESTART:
             w = named_arguments(expected)["w"]
             self.stage.open(w, self.account.reader(expected.state).incarnation[w])
         self.account.moved(who, expected, clock=clock)

@@ -9,12 +9,12 @@ be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from fencepost.conformance import compare
+from fencepost.conformance import compare, effects
 from fencepost.conformance.adapter import (
     Ability,
     Adapter,
@@ -34,6 +34,7 @@ from fencepost.conformance.mapping import Lease, Performance, performance_of
 from fencepost.conformance.oracle import Cut, Moves, Oracle, Rest, Transition
 from fencepost.conformance.vocabulary import (
     CannotEmbedError,
+    Landing,
     MappingError,
     Names,
     Seen,
@@ -41,6 +42,7 @@ from fencepost.conformance.vocabulary import (
     has_downstream,
     observed_variables,
 )
+from fencepost.conformance.watchdog import watching
 from fencepost.model import FencepostError, ModelError
 from fencepost.model.concrete import RunningState, values_of
 from fencepost.model.core.state import workers
@@ -149,9 +151,17 @@ class Plan:
         restarts = Ability.RESTARTS in self.abilities and RESTART not in self.performances
         return (WAIT, RESTART) if restarts else (WAIT,)
 
-    def judged(self, before: Rest, made: Transition) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the claims that a step breaks, and of the witnesses that it reaches."""
+    def judged(
+        self, before: Rest, made: Transition, landed: Sequence[Landing] = ()
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the claims that a step breaks, and of the witnesses that it reaches.
+
+        `landed` are the effects that took place in it; any beyond the first of a request breaks what two
+        steps with an effect each would break.
+        """
         true = self.oracle.true_of(self.claims, before, made)
+        for again in effects.landed_again(self.oracle, made, landed):
+            true &= self.oracle.true_of(self.claims, *again)
         broken = tuple(c.name for c in self.claims if c.name not in true)
         reached = self.oracle.true_of(self.witnesses, before, made)
         return broken, tuple(w.name for w in self.witnesses if w.name in reached)
@@ -334,9 +344,10 @@ class Session:
         witnessed: tuple[str, ...] = ()
         try:
             self.restart_downstream()
-            self._seen = self._look()
+            earlier, self._seen = self._seen, self._look()
             state = oracle.overlaid(start, embedded(oracle.protocol, self.plan.observed, self._seen))
             wrong = compare.stored_otherwise(oracle, self.plan.observed, state, start)
+            wrong = wrong or compare.downstream_differs(earlier, self._seen)
             made = Transition(oracle.protocol.actions[RESTART], (), "done", state)
             if wrong:
                 broken, witnessed = self.plan.judged(start, made)
@@ -370,12 +381,15 @@ class Session:
         if how.asks_for:
             parameters = [name for name, _ in expected.action.parameters]
             asked_for = self.commit_id(expected.arguments[parameters.index(how.asks_for)])
+        sent = how.commit_id(self.model, self.names, expected.arguments)
         told = self._call(how, expected)
         answered = self._outcome(told, expected)
-        self._seen = self._look()
+        earlier, self._seen = self._seen, self._look()
         with_row = how.tells_of_row and Capability.VERSIONS in self.plan.adapter.capabilities
-        wrong = compare.answers_differ(expected, told, answered) or compare.told_falsely(
-            told, self._seen, asked_for, with_row=with_row
+        wrong = (
+            compare.downstream_differs(earlier, self._seen)
+            or compare.answers_differ(expected, told, answered)
+            or compare.told_falsely(told, self._seen, asked_for, sent, with_row=with_row)
         )
         transition = None
         broken: tuple[str, ...] = ()
@@ -384,7 +398,8 @@ class Session:
             state = self._followed(expected, told, answered, asked_for)
             made = Transition(expected.action, expected.arguments, answered, state)
             wrong = wrong or self._stored_wrongly(expected, how, before, state, answered)
-            broken, witnessed = self.plan.judged(start, made)
+            landed = self._seen.landed[len(earlier.landed) :]
+            broken, witnessed = self.plan.judged(start, made, landed)
             transition = made
             self._stand(state)
         except (_NoSuchStateError, CannotEmbedError, ModelError) as error:
@@ -398,8 +413,10 @@ class Session:
         )  # fmt: skip
 
     def _call(self, how: Performance, expected: Transition) -> Answer | None:
+        patience_s = getattr(self.plan.adapter, "patience_s", None)
         try:
-            told: Any = how.function(self, *expected.arguments)
+            with watching(f"{self.plan.adapter.name}: {expected.action.name}", patience_s):
+                told: Any = how.function(self, *expected.arguments)
         except FencepostError:
             raise
         except Exception as error:  # noqa: BLE001  # whatever it throws is no answer
@@ -444,11 +461,13 @@ class Session:
         return (
             compare.stored_otherwise(plan.oracle, plan.observed, state, expected.state)
             or compare.entries_differ(self._seen, self.names, self.model)
+            or compare.receipt_differs(self._seen, self.names)
             or compare.lease_ends_wrongly(
                 before,
                 self._seen.row,
                 how.lease,
                 accepted=answered == "ok",
                 asked_until_ms=self.now_ms + self.lease_ms,
+                at_most_ms=self.now_ms + self.lease_ms,
             )
         )

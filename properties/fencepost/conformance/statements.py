@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,11 +36,12 @@ from fencepost.conformance.schedules import (
     Script,
     interleavings,
 )
+from fencepost.conformance.shares import in_processes
 from fencepost.conformance.stage import Ready, Stage
 from fencepost.conformance.tapes import Played, Tape, play_twice, saved_tape, shrunk
 from fencepost.conformance.verify import Preparation, Progress, beyond_reach, prepare, silent
 from fencepost.conformance.vocabulary import has_downstream, message
-from fencepost.conformance.work import SCOPE, work_of
+from fencepost.conformance.work import SCOPE, Work, starts_in_words, to_witnesses, work_of
 from fencepost.properties import Claim
 
 GRADE = "statements, grade S"
@@ -64,6 +65,8 @@ class Tally:
     schedules: int = 0
     statements: int = 0
     deaths: int = 0
+    returns: int = 0
+    """Deaths after which the same worker was started again."""
     pauses: int = 0
     lost: int = 0
     strayed: int = 0
@@ -72,6 +75,17 @@ class Tally:
     left_out: int = 0
     """Pairs that the budget left no time for, with or without faults."""
     witnessed: Counter[str] = field(default_factory=Counter)
+    starts: str = ""
+    """Where all that begins, in words."""
+
+    def add(self, other: Tally) -> None:
+        """Count what another has counted as well."""
+        for name in self.__slots__:
+            mine = getattr(self, name)
+            if isinstance(mine, Counter):
+                mine.update(getattr(other, name))
+            elif name != "starts":
+                setattr(self, name, mine + getattr(other, name))
 
     @property
     def bound(self) -> str:
@@ -79,12 +93,23 @@ class Tally:
         faults = (
             "no faults"
             if not self.deaths + self.pauses + self.lost
-            else f"{self.deaths} deaths, {self.pauses} pauses with takeover, {self.lost} lost replies"
+            else f"{self.deaths} deaths ({self.returns} with a return), {self.pauses} pauses with takeover, "
+            f"{self.lost} lost replies"
         )
         return (
             f"{self.classes} classes of states, {self.pairs} pairs of calls, all {self.interleavings} "
-            f"interleavings of 2 but for reads that commute; {faults}"
+            f"interleavings of 2 but for reads that commute; {faults}; {self.starts}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """What a search has found: the counts, the smallest tape of each claim that broke, and when it did."""
+
+    tally: Tally
+    broken: dict[str, Tape]
+    first_s: dict[str, float]
+    expired: bool
 
 
 class _EnoughError(Exception):
@@ -110,6 +135,20 @@ class Search:
     expired: bool = False
     _said: int = 0
 
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self.tally.starts = starts_in_words(self.prepared.plan)
+
+    def take_in(self, other: Progressed) -> None:
+        """Add what was found with a share of the work."""
+        self.tally.add(other.tally)
+        self.expired = self.expired or other.expired
+        for name, seconds in other.first_s.items():
+            self.first_s[name] = min(seconds, self.first_s.get(name, seconds))
+        for name, tape in other.broken.items():
+            if name not in self.broken or tape.cost < self.broken[name].cost:
+                self.broken[name] = tape
+
     # -- one start
 
     def run_start(self, start: Start, pairs: Iterable[Pair], alone: Iterable[Call], *, faults: bool) -> None:
@@ -124,7 +163,7 @@ class Search:
             self.tally.strayed += not faults
             return
         if not faults:
-            self.tally.classes += 1
+            self.tally.classes += bool(pairs or alone)
             for pair in pairs:
                 self._interleave(ready, pair)
             for call in alone:
@@ -158,9 +197,12 @@ class Search:
             (() if other is None else (_item(other),)) + self._survivor(ready, call),
         )
         statements = self._run(ready, scripts, Follow()).statements[0]
+        back = self._comes_back(ready, call) if other is None else ()
         for number in range(1, statements + 1):
-            self._run(ready, scripts, Dies(number))
-            self.tally.deaths += 1
+            for others in (scripts[1], back + scripts[1], scripts[1] + back) if back else scripts[1:]:
+                self._run(ready, (scripts[0], others), Dies(number))
+                self.tally.deaths += 1
+                self.tally.returns += others != scripts[1]
         for number in range(statements):
             self._run(ready, scripts, Pauses(number))
             self.tally.pauses += 1
@@ -204,14 +246,24 @@ class Search:
 
     def _survivor(self, ready: Ready, call: Call) -> Script:
         """What another worker does when the one of a call is gone or stands still: take over and commit."""
-        oracle = self.stage.plan.oracle
-        named = named_arguments(oracle.moves(ready.state)[call.action][call.codes])
-        reader = self.memory.reader(oracle, ready.state)
-        absent_one = named["w"] if "w" in named else message(reader, named["c"]).by.worker
-        names = [label for label in _workers(oracle) if label != absent_one.label]
+        absent_one = self._worker_of(ready, call)
+        names = [label for label in _workers(self.stage.plan.oracle) if label != absent_one]
         return tuple(
             Item(action, None, names[0]) for action in _TAKES_OVER if action in self.stage.plan.performances
         )
+
+    def _comes_back(self, ready: Ready, call: Call) -> Script:
+        """The worker of a call is dead, with all of its connections, and a process of that name begins."""
+        who, possible = self._worker_of(ready, call), self.stage.plan.performances
+        return tuple(Item(action, None, who) for action in ("crash", "restart") if action in possible)
+
+    def _worker_of(self, ready: Ready, call: Call) -> str:
+        """Who makes a call, or sent the message that arrives with it."""
+        oracle = self.stage.plan.oracle
+        named = named_arguments(oracle.moves(ready.state)[call.action][call.codes])
+        reader = self.memory.reader(oracle, ready.state)
+        found = named["w"] if "w" in named else message(reader, named["c"]).by.worker
+        return str(found.label)
 
     # -- one schedule
 
@@ -265,6 +317,7 @@ def verify_statements(
     faults: bool = True,
     every_pair: bool = False,
     seed: int = 0,
+    jobs: int = 1,
     subject: Subject | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Conformance:
@@ -274,7 +327,8 @@ def verify_statements(
     replies at each statement. With `budget_s` seconds, what was not run is left out, and claims that did not
     break are UNDETERMINED. `every_pair` runs each pair from each class, not only those that do something
     else. `claims` are ids or names, none means all. A `seed` other than 0 runs the starts in another order,
-    which matters only to a budget. `subject` takes the place of the built-in model and claims. Raises
+    which matters only to a budget. `jobs` processes share the starts, where the system can fork; call it so
+    from a process without threads. `subject` takes the place of the built-in model and claims. Raises
     MappingError and UsageError as `verify` does, TypeError where `Surroundings.watched` is given what cannot
     be watched.
     """
@@ -282,22 +336,23 @@ def verify_statements(
     about = core_subject(adapter.model_variant) if subject is None else subject
     scope = None if has_downstream(about.protocol) else SCOPE
     plan, prepared = prepare(adapter, scope=scope, claims=claims, subject=about)
-    work = list(work_of(plan, every_pair=every_pair))
+    work = [*work_of(plan, every_pair=every_pair), *to_witnesses(plan)]
     if seed:
         random.Random(seed).shuffle(work)
+    deadline = None if budget_s is None else started + budget_s
+    beyond = beyond_reach(plan)
+
+    def search_share(share: Sequence[Work], number: int) -> Progressed:
+        with Stage(plan, processor=number) as stage:
+            told = on_progress if number == 0 else None
+            return _searched(Search(prepared, stage, deadline, told, beyond=beyond), share, faults=faults)
+
+    found = in_processes(work, jobs, search_share)
+    searched = time.perf_counter() - started
     with Stage(plan) as stage:
-        deadline = None if budget_s is None else started + budget_s
-        search = Search(prepared, stage, deadline, on_progress, beyond=beyond_reach(plan))
-        total = sum(len(w.pairs) for w in work)
-        try:
-            for with_faults in (False, True) if faults else (False,):
-                for each in work:
-                    alone = each.alone if faults else ()
-                    search.run_start(each.start, each.pairs, alone, faults=with_faults)
-        except _EnoughError:
-            tally = search.tally
-            tally.left_out = total - (tally.pairs_with_faults if faults else tally.pairs)
-        searched = time.perf_counter() - started
+        search = Search(prepared, stage, deadline, on_progress, beyond=beyond)
+        for progressed in found:
+            search.take_in(progressed)
         findings = []
         for claim in prepared.chosen:
             verdict, why, trace, details = _verdict(search, claim)
@@ -306,6 +361,21 @@ def verify_statements(
             seconds = time.perf_counter() - started
             findings.append(Finding(claim, verdict, GRADE, search.tally.bound, why, trace, seconds, details))
     return _report(search, findings, started, searched, {"seed": seed, "faults": faults})
+
+
+def _searched(search: Search, work: Sequence[Work], *, faults: bool) -> Progressed:
+    """Run what there is to run, as far as the budget goes or until all that was asked for is refuted."""
+    tally = search.tally
+    try:
+        for with_faults in (False, True) if faults else (False,):
+            for each in work:
+                alone = each.alone if faults else ()
+                search.run_start(each.start, each.pairs, alone, faults=with_faults)
+    except _EnoughError:
+        tally.left_out = sum(len(w.pairs) for w in work) - (
+            tally.pairs_with_faults if faults else tally.pairs
+        )
+    return Progressed(tally, search.broken, search.first_s, expired=search.expired)
 
 
 def _report(

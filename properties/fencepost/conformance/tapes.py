@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fencepost.checker.subject import refuse_beyond_limits
 from fencepost.checker.traces import STORE, ReplayError
 from fencepost.conformance.adapter import Adapter
-from fencepost.conformance.gate import DIES, DIES_AFTER
+from fencepost.conformance.gate import DIES, DIES_AFTER, LETTERS
 from fencepost.conformance.refinement import Memory
+from fencepost.conformance.runs import LOCK_STEP
 from fencepost.conformance.schedules import (
     Follow,
     Item,
@@ -26,9 +28,10 @@ from fencepost.conformance.schedules import (
     interleavings,
     switches,
 )
-from fencepost.conformance.session import Move, Plan
+from fencepost.conformance.session import RESTART, WAIT, Move, Plan
 from fencepost.conformance.stage import Ready, Stage
-from fencepost.model import Scope
+from fencepost.conformance.subjects import subject_of
+from fencepost.model import FencepostError, Scope
 
 FORMAT = 1
 KIND = "schedule of an implementation"
@@ -139,36 +142,102 @@ def saved_tape(plan: Plan, tape: Tape, difference: str) -> SavedTape:
 
 
 def tape_from_json(data: Mapping[str, Any], origin: str = "these data") -> SavedTape:
-    """A tape from plain data. ReplayError when it is none."""
+    """A tape from plain data. ReplayError when it is none, or names what there is not."""
     try:
-        if data["kind"] != KIND:
-            raise ReplayError(f"{origin} is a {data['kind']}, not a {KIND}")
-        if data["format"] != FORMAT:
-            raise ReplayError(
-                f"{origin}: written by another version (format {data['format']}; this one reads {FORMAT})"
-            )
-        scope = data["scope"]
-        tape = Tape(
-            tuple(
-                Move(m["action"], tuple(m["arguments"]), int(m["wait_ms"]), int(m["lease_ms"]))
-                for m in data["moves"]
-            ),
-            tuple(
-                tuple(
-                    Item(i["action"], None if i["arguments"] is None else tuple(i["arguments"]), i["worker"])
-                    for i in script
-                )
-                for script in data["scripts"]
-            ),
-            tuple(str(c) for c in data["choices"]),
-            data["breaks"],
-        )
-        made_in = Scope(scope["name"], scope["sizes"], scope["bounds"], frozenset(scope["switches"]))
-        return SavedTape(
-            tape, data["adapter"], data["protocol"], data["fingerprint"], made_in, data["difference"]
-        )
+        kind, made_by = data["kind"], data["format"]
+        saved = _from_json(data) if (kind, made_by) == (KIND, FORMAT) else None
+    except FencepostError as error:
+        raise ReplayError(f"{origin} is no {KIND} ({error}); save it anew") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ReplayError(f"{origin} is no {KIND} ({type(error).__name__}: {error}); save it anew") from error
+    if kind != KIND:
+        raise ReplayError(f"{origin} is a {kind}, not a {KIND}")
+    if saved is None:
+        raise ReplayError(f"{origin}: written by another version (format {made_by}; this one reads {FORMAT})")
+    return saved
+
+
+def _from_json(data: Mapping[str, Any]) -> SavedTape:
+    scope = data["scope"]
+    tape = Tape(
+        tuple(
+            Move(_text(m["action"]), _codes(m["arguments"]), _number(m["wait_ms"]), _number(m["lease_ms"]))
+            for m in _list(data["moves"])
+        ),
+        tuple(
+            tuple(
+                Item(
+                    _text(i["action"]),
+                    None if i["arguments"] is None else _codes(i["arguments"]),
+                    _text(i["worker"], empty=True),
+                )
+                for i in _list(script)
+            )
+            for script in _list(data["scripts"])
+        ),
+        tuple(_choice(c, len(data["scripts"])) for c in _list(data["choices"])),
+        _text(data["breaks"]),
+    )
+    switches = frozenset(_text(s) for s in _list(scope["switches"]))
+    made_in = Scope(_text(scope["name"]), dict(scope["sizes"]), dict(scope["bounds"]), switches)
+    refuse_beyond_limits(made_in)
+    if len(tape.scripts) > len(LETTERS):
+        raise ValueError(f"{len(tape.scripts)} scripts; there are at most {len(LETTERS)} workers")
+    saved = SavedTape(
+        tape,
+        _text(data["adapter"], empty=True),
+        _text(data["protocol"]),
+        _text(data["fingerprint"]),
+        made_in,
+        _text(data["difference"], empty=True),
+    )
+    _refuse_unknown(saved)
+    return saved
+
+
+def _list(found: Any) -> Sequence[Any]:
+    if not isinstance(found, list | tuple):
+        raise TypeError(f"{found!r} is no list")
+    return found
+
+
+def _text(found: Any, *, empty: bool = False) -> str:
+    if not isinstance(found, str) or not (found or empty):
+        raise TypeError(f"{found!r} is no name")
+    return found
+
+
+def _number(found: Any) -> int:
+    if type(found) is not int or found < 0:
+        raise TypeError(f"{found!r} is no number from 0")
+    return found
+
+
+def _codes(found: Any) -> tuple[int, ...]:
+    return tuple(_number(code) for code in _list(found))
+
+
+def _choice(found: Any, workers: int) -> str:
+    text = _text(found)
+    if text[0] not in LETTERS[:workers] or text[1:] not in ("", DIES, DIES_AFTER):
+        raise ValueError(f"{text!r} is no choice of one of {workers} workers")
+    return text
+
+
+def _refuse_unknown(saved: SavedTape) -> None:
+    """ValueError for a name that the model and its claims do not have, if that model is still there."""
+    subject = subject_of(saved.protocol)
+    if saved.protocol != subject.protocol.name:
+        return
+    names = {*subject.protocol.actions, WAIT, RESTART}
+    named = [m.action for m in saved.tape.moves] + [i.action for s in saved.tape.scripts for i in s]
+    for action in named:
+        if action not in names:
+            raise ValueError(f"{action!r} is no action; there are {', '.join(sorted(names))}")
+    if saved.tape.breaks != LOCK_STEP.name and saved.tape.breaks not in {
+        c.name for c in subject.claims.promises()
+    }:
+        raise ValueError(f"{saved.tape.breaks!r} is no claim of {saved.protocol}")
 
 
 def read_tape(path: Path | str) -> SavedTape:
@@ -265,7 +334,6 @@ class ReplayedTape:
 
 def replay_tape(path: Path | str, adapter: Adapter) -> ReplayedTape:
     """Run a saved tape again, twice, and say whether it still breaks what it broke. Raises ReplayError."""
-    from fencepost.conformance.subjects import subject_of
     from fencepost.conformance.verify import prepare
 
     saved = read_tape(path)
@@ -280,6 +348,9 @@ def replay_tape(path: Path | str, adapter: Adapter) -> ReplayedTape:
         changes.append(f"its model was {saved.protocol}, and now is {protocol.name}")
     elif saved.fingerprint != plan.oracle.fingerprint:
         changes.append("the model has changed since")
+    lost = len(saved.tape.moves) - len(twice.played.ready.moves)
+    if lost:
+        changes.append(f"{lost} of the {len(saved.tape.moves)} moves to its start are not possible any more")
     outcome = twice.played.outcome
     if outcome is not None and (outcome.strayed or outcome.choices != saved.tape.choices) and not twice.fails:
         changes.append("the schedule is not possible as it was")

@@ -34,7 +34,7 @@ from fencepost.conformance.runs import (
 )
 from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, Move, Plan, Session, Step
 from fencepost.conformance.subjects import EFFECTS_SUBJECT, subject_of
-from fencepost.conformance.vocabulary import has_downstream
+from fencepost.conformance.vocabulary import ASSUMES, has_downstream
 from fencepost.model import Protocol, Scope
 from fencepost.model.core.state import STORE
 from fencepost.model.language import reading
@@ -399,7 +399,7 @@ def verify_all(
 def _report(search: Search, started: float, figures: Mapping[str, Any]) -> Conformance:
     prepared, tally = search.prepared, search.tally
     plan = prepared.plan
-    bound = f"{tally.runs} runs, {tally.steps} steps; {plan.oracle.scope.describe()}"
+    bound = f"{tally.runs} runs, {tally.steps} steps; {plan.oracle.scope.describe()}; {ASSUMES}"
     findings = []
     for claim in prepared.chosen:
         verdict, why, trace, details = _verdict(search, claim)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fencepost.conformance.adapter import Capability, Commit, Entry, Held, Ledger, Observation, Owner, Row
 from fencepost.model import FencepostError, Protocol, Scope, absent
@@ -17,6 +17,9 @@ from fencepost.model.concrete import RunningState, in_bounds, values_of
 from fencepost.model.core.state import STORE, commits, state_versions, workers
 from fencepost.model.domains import Element
 from fencepost.model.effects.state import DOWNSTREAM
+
+ASSUMES = "one instance, one clock, only calls that a worker of the protocol makes"
+"""What all runs have in common, whatever their scope: for the bound of what was run."""
 
 
 class MappingError(FencepostError):
@@ -32,6 +35,13 @@ def message(model: RunningState, c: Element) -> Any:
     return model.call[c] if "call" in vars(model) else model.request[c]
 
 
+class Landing(NamedTuple):
+    """Effects that took place between two looks: how many, and of which request, if of any."""
+
+    request: str
+    times: int
+
+
 @dataclass(slots=True)
 class Names:
     """The names that one run uses in the implementation, and what they stand for in the model."""
@@ -44,8 +54,8 @@ class Names:
     """The receipt that was last told under a key."""
     intents: dict[int, Any] = field(default_factory=dict)
     """The intents that were stored, for when a store no longer keeps those before the present one."""
-    landed: list[str] = field(default_factory=list)
-    """For each effect that took place, the request that brought it about."""
+    landed: list[Landing] = field(default_factory=list)
+    """The effects that took place, with the requests that brought them about."""
     deciding: str = ""
     """The request that is being decided, or was decided last."""
 
@@ -60,11 +70,12 @@ class Names:
         return f"order-1:charge:account-v{version}"
 
     def seen(self, observation: Observation, now_ms: int) -> Seen:
-        """An observation, read with these names: an effect that is new is of the request decided last."""
+        """An observation, read with these names: effects that are new are of the request decided last."""
         ledger = observation.ledger
         if ledger is not None:
-            new = len(ledger.happened) - len(self.landed)
-            self.landed += [self.deciding] * new
+            new = len(ledger.happened) - sum(landing.times for landing in self.landed)
+            if new > 0:
+                self.landed.append(Landing(self.deciding, new))
             if new < 0:
                 raise CannotEmbedError("fewer effects have happened than before; `happened` is to have all")
         return Seen(observation, now_ms, self, tuple(self.landed))
@@ -104,13 +115,13 @@ class Names:
 class Seen:
     """An observation with all that it takes to read it: the moment, the run's names, and who did what.
 
-    `landed` are the requests that the effects in the ledger are of.
+    `landed` are the effects in the ledger, with the requests that they are of.
     """
 
     observation: Observation
     now_ms: int
     names: Names
-    landed: tuple[str, ...] = ()
+    landed: tuple[Landing, ...] = ()
 
     @property
     def row(self) -> Row:

@@ -9,8 +9,9 @@ from typing import Any
 from fencepost.conformance import effects
 from fencepost.conformance.classes import Call, Classes, Pair, Start
 from fencepost.conformance.oracle import Oracle
-from fencepost.conformance.session import Plan
-from fencepost.conformance.vocabulary import has_downstream
+from fencepost.conformance.session import Move, Plan
+from fencepost.conformance.verify import goals_of
+from fencepost.conformance.vocabulary import ASSUMES, has_downstream
 from fencepost.model import Scope
 
 _SWITCHES = frozenset({"crash", "reply_lost", "commit_duplicated"})
@@ -45,17 +46,27 @@ _WORK: dict[Any, tuple[Any, tuple[Work, ...]]] = {}
 """The protocol stands beside its work so that nothing else gets its identity."""
 
 
+def scope_of_starts(plan: Plan) -> Scope:
+    """The scope in which starts are looked for."""
+    scope = effects.class_scope(plan.abilities) if has_downstream(plan.oracle.protocol) else CLASSES
+    return scope.but(switches=scope.switches & plan.oracle.scope.switches)
+
+
+def starts_in_words(plan: Plan) -> str:
+    """How far starts go, and what is taken for granted: for the bound of what was run."""
+    scope = scope_of_starts(plan)
+    sizes = ", ".join(f"{n} {kind}s" for kind, n in scope.sizes.items())
+    bounds = ", ".join(f"{name} ≤ {n}" for name, n in scope.bounds.items())
+    return f"starts at most {MOST_MOVES} moves away with {sizes}, {bounds}; {ASSUMES}"
+
+
 def work_of(plan: Plan, *, every_pair: bool) -> tuple[Work, ...]:
     """What is run, nearest starts first; found once in a process.
 
     Of pairs whose calls do the same, alone and after one another, in time and too late, one is run, from the
     nearest start; with `every_pair`, each pair of each class.
     """
-    protocol = plan.oracle.protocol
-    scope = CLASSES
-    if has_downstream(protocol):
-        scope = effects.class_scope(plan.abilities)
-    scope = scope.but(switches=scope.switches & plan.oracle.scope.switches)
+    protocol, scope = plan.oracle.protocol, scope_of_starts(plan)
     key = (id(protocol), tuple(plan.performances), scope.switches, every_pair)
     if key not in _WORK:
         small = Plan(plan.adapter, Oracle(protocol, scope))
@@ -79,3 +90,20 @@ def _work(classes: Classes, *, every_pair: bool) -> Iterator[Work]:
                 alone.append(call)
         if pairs or alone:
             yield Work(start, tuple(pairs), tuple(alone))
+
+
+def to_witnesses(plan: Plan) -> list[Work]:
+    """The shortest way to each witness in whole calls, with nothing to run at its end.
+
+    So that what a claim speaks of is seen to happen, also where it lies further away than the starts.
+    """
+    names = {w.name for w in plan.witnesses}
+    found = []
+    for goal in goals_of(plan):
+        if goal.name in names:
+            moves, state = [], plan.oracle.runner.initial()
+            for action, codes in goal.steps:
+                moves.append(Move(action, codes))
+                state = plan.oracle.moves(state)[action][codes].state
+            found.append(Work(Start(tuple(moves), state), (), ()))
+    return found

@@ -7,7 +7,7 @@ function.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -63,6 +63,26 @@ class Claim:
         return f"{code.co_filename}:{code.co_firstlineno}"
 
 
+_LISTS = ("witnesses", "supports", "needs_off")
+"""What is given as a tuple of names. A plain string would be read as one name for each of its letters."""
+
+
+def _refuse_misread(name: str, kind: Kind, details: Mapping[str, Any]) -> None:
+    """ClaimError for details that would not say what they seem to say."""
+    for what in _LISTS:
+        given = details.get(what, ())
+        if not isinstance(given, tuple) or not all(isinstance(x, str) for x in given):
+            instead = (given,) if isinstance(given, str) else ("name", "...")
+            raise ClaimError(
+                f"claim {name!r} has {what}={given!r}, which is no tuple of names; write {what}={instead!r}"
+            )
+    if kind is Kind.SOMETIMES and details.get("needs_off"):
+        raise ClaimError(
+            f"{name!r} is a witness, which promises nothing and so needs nothing off; give needs_off to the "
+            "claims that it is a witness of: where what they need off is on, it does not count for them"
+        )
+
+
 @dataclass(slots=True)
 class Claims:
     """A set of claims that belong together; modules add to it with the decorators below."""
@@ -107,6 +127,7 @@ class Claims:
                     f"claim {name!r} takes {count} arguments, but {kind.value} takes {wanted}: "
                     "always(s), each_step(before, after) or each_step(before, after, step)"
                 )
+            _refuse_misread(name, kind, details)
             made = Claim(claim_id or name, name, kind, predicate, sentence, **details)
             self.claims[name] = made
             return predicate

@@ -1,4 +1,4 @@
-"""What is promised about outside effects: S8–S13, S19, and S25 for the downstream, each with witnesses.
+"""What is promised about outside effects: S6, S8–S13, S19, S25, and of the core S3, S5 and S27.
 
 `needs_off` names the faults against which a promise says nothing: with any of them it is refuted, and
 `docs/needs-off.md` shows by which run.
@@ -9,7 +9,17 @@ from __future__ import annotations
 from fencepost.model import State, Step, derived, every, some, switched
 from fencepost.model.core.state import state_versions, workers
 from fencepost.model.domains import Element
-from fencepost.model.effects.state import Answer, Kind, Knows, Status, calls, intent_versions
+from fencepost.model.effects.downstream import is_as_stored
+from fencepost.model.effects.state import (
+    Answer,
+    Kind,
+    Knows,
+    Status,
+    calls,
+    fingerprints,
+    intent_versions,
+)
+from fencepost.properties import core
 from fencepost.properties.claims import Claims
 
 EFFECTS = Claims("effects")
@@ -34,6 +44,43 @@ def step_is(s: State, status: object) -> object:
 def present_intent(s: State) -> object:
     """The version of the step's intent; 0 before the first."""
     return s.log[s.state_version].intent
+
+
+@derived
+def knows_as_owner(s: State, knowing: object) -> object:
+    """Whether a worker that takes the current lease version for its own knows this of the effect."""
+    return some(
+        workers,
+        lambda w: s.knows[w] == knowing and s.believes[w].present and s.believes[w].lease == s.lease_version,
+    )
+
+
+# The row is the core's, and so are these promises: the same functions, read against this model.
+
+for _claim, _id, _section, _witnesses in (
+    (core.lease_version_only_grows, "S3", "§3", ("a_lease_is_taken_over",)),
+    (core.takeover_only_after_expiry, "S5", "§3",
+     ("a_lease_is_taken_over", "a_lease_expires", "acquiring_a_live_lease_is_refused")),
+    (core.the_end_is_final, "S6-end", "§5", ("acquiring_after_the_end_is_refused",)),
+):  # fmt: skip
+    EFFECTS.each_step(_id, section=_section, witnesses=_witnesses)(_claim)
+for _witness in (core.a_lease_is_taken_over, core.a_lease_expires, core.acquiring_a_live_lease_is_refused):
+    EFFECTS.sometimes()(_witness)
+
+
+@EFFECTS.each_step("S6-step", section="§5", witnesses=("a_step_succeeds", "an_unwinding_step_ends"))
+def a_step_never_goes_back(before: State, after: State) -> object:
+    """A step runs, again only with a new intent; once it unwinds it only ends, and its end is final."""
+    was, now = before.log[before.state_version], after.log[after.state_version]
+    starts = was.status == Status.pending or was.status == Status.running
+    runs = was.status == Status.running or was.status == Status.unwinding
+    ends = now.status == Status.succeeded or now.status == Status.cancelled or now.status == Status.manual
+    return (
+        (after.state_version == before.state_version and now == was)
+        or (starts and now.status == Status.running and now.intent == was.intent + 1)
+        or (was.status == Status.running and now.status == Status.unwinding and now.intent == was.intent)
+        or (runs and ends and now.intent == was.intent)
+    )
 
 
 @EFFECTS.each_step(
@@ -66,6 +113,14 @@ def effect_lands_on_the_revision_it_expected(before: State, after: State) -> obj
 def only_stored_intents_happen(s: State) -> object:
     """An effect takes place only after its intent was committed."""
     return every(intent_versions, lambda i: not s.happened[i] or (i >= 1 and i <= present_intent(s)))
+
+
+@EFFECTS.each_step("S8-intent", section="§6", witnesses=("an_effect_lands_as_stored",))
+def effects_land_as_stored(before: State, after: State) -> object:
+    """An effect that lands has the parameters of its stored intent, unless workers derive them anew."""
+    return switched("intent_rederived") or every(
+        calls, lambda c: not lands(before, after, c) or is_as_stored(before, c)
+    )
 
 
 @EFFECTS.each_step("S9", section="§6", witnesses=("another_fingerprint_is_refused",), needs_off=FORGETFUL)
@@ -101,6 +156,12 @@ def receipt_is_true(s: State) -> object:
     return not step_is(s, Status.succeeded) or (s.receipt and s.as_intended[present_intent(s)])
 
 
+@EFFECTS.always("S10", section="§6", witnesses=("a_step_succeeds", "an_unsent_step_is_cancelled"))
+def only_success_has_a_receipt(s: State) -> object:
+    """A receipt is stored exactly when the step has succeeded."""
+    return s.receipt == step_is(s, Status.succeeded)
+
+
 @EFFECTS.each_step(
     "S11", section="§7", witnesses=("a_stale_effect_is_refused",), needs_off=("record_volatile",)
 )
@@ -109,6 +170,26 @@ def fence_only_rises(before: State, after: State) -> object:
     return after.fence >= before.fence and (
         not switched("fenced")
         or every(calls, lambda c: not lands(before, after, c) or before.call[c].token >= before.fence)
+    )
+
+
+@EFFECTS.always("S11", section="§7", witnesses=("a_stale_effect_is_refused",), needs_off=("record_volatile",))
+def every_contact_is_recorded(s: State) -> object:
+    """A fenced downstream has recorded each token to which it has answered ok, with an effect or without."""
+    return s.contacted <= s.fence
+
+
+@EFFECTS.each_step("S11", section="§7", witnesses=("a_stale_request_for_a_kept_key_is_refused",))
+def a_stale_token_is_told_nothing_else(before: State, after: State) -> object:
+    """A fenced downstream refuses a lower token than recorded as such, and never answers it from a key."""
+    return not switched("fenced") or every(
+        calls,
+        lambda c: (
+            after.reply[c] == before.reply[c]
+            or after.reply[c] == Answer.none
+            or after.reply[c] == Answer.stale_token
+            or (before.call[c].present and before.call[c].token >= before.fence)
+        ),
     )
 
 
@@ -166,6 +247,18 @@ def unknown_is_never_guessed(before: State, after: State) -> object:
     )
 
 
+@EFFECTS.each_step("S13", section="§6", witnesses=("an_unknown_step_is_handed_to_a_person",))
+def only_the_unknown_goes_to_a_person(before: State, after: State) -> object:
+    """A step is handed to a person only while its owner does not know what became of the effect."""
+    return (
+        not step_is(after, Status.manual)
+        or step_is(before, Status.manual)
+        or knows_as_owner(before, Knows.nothing)
+        or knows_as_owner(before, Knows.sent)
+        or knows_as_owner(before, Knows.raised)
+    )
+
+
 @derived
 def cannot_land(s: State, i: object) -> object:
     """Whether the effect of intent `i` has not happened, and no request for it can still bring it about."""
@@ -193,7 +286,7 @@ def late_request_after_tombstone_refused(before: State, after: State) -> object:
 
 @EFFECTS.each_step("S25", section="§2", witnesses=("a_stale_effect_is_refused",))
 def a_refusal_leaves_the_downstream_alone(before: State, after: State, step: Step) -> object:
-    """A call that is refused leaves the row, the log and the downstream as they were."""
+    """A call that is refused changes nothing; a refusal or tombstone kept under a key is a decision."""
     return not step.refused or (
         after.owner == before.owner
         and after.lease_version == before.lease_version
@@ -213,6 +306,9 @@ def a_refusal_leaves_the_downstream_alone(before: State, after: State, step: Ste
             ),
         )
     )
+
+
+EFFECTS.each_step("S27", section="§4", witnesses=("an_owner_commits_too_late",))(core.commit_only_while_live)
 
 
 # Witnesses: each a state or step that must be reachable, or the claims that name it say nothing.
@@ -309,9 +405,8 @@ def cancels(before: State, after: State, knowing: object) -> object:
     return (
         step_is(after, Status.cancelled)
         and not step_is(before, Status.cancelled)
-        and some(workers, lambda w: before.knows[w] == knowing and before.believes[w].present
-                 and before.believes[w].lease == before.lease_version)
-    )  # fmt: skip
+        and knows_as_owner(before, knowing)
+    )
 
 
 @derived
@@ -334,6 +429,54 @@ def an_undone_effect_is_sent_again(before: State, after: State, step: Step) -> o
     return step.action == "send_effect" and some(
         workers, lambda w: before.knows[w] == Knows.not_happened and after.knows[w] == Knows.sent
     )
+
+
+@EFFECTS.sometimes()
+def an_effect_lands_as_stored(before: State, after: State) -> object:
+    """An effect lands with its stored parameters, although there are others, and nobody derives them anew."""
+    return not switched("intent_rederived") and some(
+        calls,
+        fingerprints,
+        lambda c, f: lands(before, after, c) and is_as_stored(before, c) and f != before.call[c].fingerprint,
+    )
+
+
+@EFFECTS.sometimes()
+def a_stale_request_for_a_kept_key_is_refused(before: State, after: State, step: Step) -> object:
+    """A former owner's request is refused for its token, although its effect is on record."""
+    return decides(step, "stale-token") and some(
+        calls,
+        lambda c: (
+            before.call[c].present
+            and after.reply[c] == Answer.stale_token
+            and before.reply[c] != Answer.stale_token
+            and before.record[before.call[c].key].present
+        ),
+    )
+
+
+@EFFECTS.sometimes()
+def an_unknown_step_is_handed_to_a_person(before: State, after: State) -> object:
+    """An owner hands over a step whose effect may have happened."""
+    return step_is(after, Status.manual) and not step_is(before, Status.manual)
+
+
+@EFFECTS.sometimes()
+def an_unwinding_step_ends(before: State, after: State) -> object:
+    """A step that is to be undone comes to its end."""
+    return step_is(before, Status.unwinding) and not step_is(after, Status.unwinding)
+
+
+@EFFECTS.sometimes()
+def acquiring_after_the_end_is_refused(before: State, after: State, step: Step) -> object:
+    """A worker tries to acquire the lease of an instance that is finished."""
+    return step.action == "acquire" and step.outcome == "finished" and before.finished
+
+
+@EFFECTS.sometimes()
+def an_owner_commits_too_late(before: State, after: State, step: Step) -> object:
+    """The latest owner's commit arrives when its lease is over, and is refused."""
+    return step.action == "commit" and step.outcome == "lease-expired" and before.owner.present
 
 
 @EFFECTS.sometimes()

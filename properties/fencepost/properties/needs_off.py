@@ -56,6 +56,9 @@ WHY: Mapping[tuple[str, str], str] = {
         "receipt of the former one."
     ),
     ("fence_only_rises", _VOLATILE): "The restart sets the fence back to where it began.",
+    ("every_contact_is_recorded", _VOLATILE): (
+        "The downstream has answered ok and recorded the token; the restart forgets it."
+    ),
     ("stale_effect_never_lands_after_contact", _VOLATILE): (
         "The new owner raised the fence, the restart forgets it, and the former owner's request is accepted."
     ),

@@ -1,7 +1,9 @@
 """The one registry of refusals (§2): what each code means, which comes first, what the caller does next.
 
-A *definite* refusal says that this call changed nothing. `unknown` is no refusal but the lack of an answer;
-it is listed because a caller has to handle it like one.
+A *definite* refusal says that this call changed nothing. Two codes can be decisions as well, which are
+recorded under the key: `declined` where keys are kept, and `tombstoned` as the answer to who asks for a
+tombstone. `unknown` is no refusal but the lack of an answer; it is listed because a caller has to handle it
+like one.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ REGISTRY: tuple[Refusal, ...] = (
     ),
     Refusal(
         "tombstoned",
-        "The key holds a tombstone: its effect has not happened and never will.",
+        "The key holds a tombstone: its effect has not happened and never will. A request for the effect "
+        "is refused so and changes nothing; to who asked for the tombstone it tells the recorded decision.",
         "Commit the step as cancelled, with the tombstone as the evidence.",
     ),
     Refusal(
@@ -92,8 +95,9 @@ REGISTRY: tuple[Refusal, ...] = (
     ),
     Refusal(
         "declined",
-        "The downstream declines the effect for a reason of its own.",
-        "Where keys are kept, so is this answer: commit the step as failed or cancelled. Elsewhere it says "
+        "The downstream declines the effect for a reason of its own. Where keys are kept, that is a "
+        "decision, which is recorded and answers later requests; elsewhere this request changed nothing.",
+        "Where keys are kept: commit the step as failed or cancelled. Elsewhere it says "
         "nothing of an earlier request.",
     ),
     Refusal(

@@ -115,6 +115,12 @@ def requests_name_a_stored_intent(s: State) -> object:
     )
 
 
+@EFFECTS.supporting(supports=("S8-intent",))
+def requests_say_what_is_stored(s: State) -> object:
+    """A request has the parameters of its stored intent, unless workers derive them anew."""
+    return switched("intent_rederived") or every(calls, lambda c: not s.call[c].present or is_as_stored(s, c))
+
+
 @EFFECTS.supporting(supports=("S8", "S9", "S10", "S13", "S19"))
 def tombstones_are_for_downstreams_with_keys(s: State) -> object:
     """A tombstone is asked for only where keys are kept."""
@@ -140,12 +146,6 @@ def only_stored_intents_are_on_record(s: State) -> object:
 def the_fence_is_a_lease_version(s: State) -> object:
     """The downstream records no token that nobody has."""
     return s.fence <= s.lease_version
-
-
-@EFFECTS.supporting(supports=("S12",), needs_off=("record_volatile",))
-def contact_leaves_its_token(s: State) -> object:
-    """The downstream has recorded each token to which it has answered ok."""
-    return s.contacted <= s.fence
 
 
 # What the downstream's records say.

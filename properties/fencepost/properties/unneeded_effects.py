@@ -27,10 +27,6 @@ _LOST_RAISE = (
     "A lost answer was ok, or a refusal that says that another worker has the lease; gate 2 then refuses "
     "what this one makes of it."
 )
-_ONE_STEP = (
-    "With one step, a key or the fence that was raised before refuses the former owner as well. What only "
-    "a recorded token stops is a former owner's effect for another step, which this model does not have."
-)
 _EQUAL = (
     "Who meets a tombstone has at most the token of who wrote it, since nobody sends the effect of a step "
     "that unwinds: there is no higher token that a refusal could record."
@@ -49,10 +45,6 @@ _DECLINES = (
     "Declining is the downstream's own choice: without it the effect takes place as if it had not declined."
 )
 _KEEPS_IN_VAIN = "To keep what is never asked for is no harm."
-_FINGERPRINT = (
-    "Another fingerprint is refused by the downstream wherever a record is kept. No claim says that the "
-    "effect that took place has the stored parameters; if one did, `intent_rederived` would break it."
-)
 _WORLD = "A condition of the world's own move: without it the move is possible where it changes nothing."
 _LESS_LOSS = "The world does less, or loses less: fewer or equal behaviours, all of them seen otherwise."
 
@@ -60,12 +52,7 @@ _ACTS = ("when(acts(s, w))",)
 _LOST = ('when(not lost or switched("reply_lost"))',)
 _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     _LEASE: {
-        "acquire": (
-            "when(not s.believes[w].present)", "when(not s.unsure[w])",
-            'without `refuse_unless(not s.finished, "finished")',
-            'without `refuse_unless(not s.live, "lease-live")',
-        ),
-        "commit": ("s.finished = ", 'without `refuse_unless(s.live, "lease-expired")'),
+        "acquire": ("when(not s.believes[w].present)", "when(not s.unsure[w])"),
     },
     _SECOND_LOCK: {"commit": ('"stale-lease-version"', '"not-the-owner"', '"finished"')},
     _AT_ONCE: {"commit": ('"stale-state-version"',)},
@@ -82,7 +69,10 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             *_ACTS, "never taken: `if not lost and answer != Answer.ok", "s.believes[w] = absent",
             "s.knows[w] = Knows.nothing",
         ),
-        "query": (*_ACTS, "s.knows[w] = learnt(kept.kind)"),
+        "query": (
+            *_ACTS, "never taken: `if kept.fingerprint == s.intent[intent_of(s, w)].fingerprint",
+            "s.knows[w] = learnt(kept.kind)",
+        ),
         "receive_reply": (
             "s.reply[c] = Answer.none", "never taken: `if reply == Answer.stale_token",
             "never taken: `if reply == Answer.tombstoned", "s.knows[w] = Knows.not_happened",
@@ -93,12 +83,6 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     _INCARNATION: {"restart": ("s.incarnation[w] = s.incarnation[w] + 1",)},
     _NO_HARM: {"send_tombstone": ("s.knows[w] = Knows.sent",)},
     _LOST_RAISE: {"raise_fence": ("always taken: `if not lost and answer == Answer.ok",)},
-    _ONE_STEP: {
-        "decide_call": (
-            "never taken: `if kept.kind != Kind.declined", 'never taken: `if switched("fenced")',
-            "s.fence = s.call[c].token", "never taken: `if kind != Kind.declined",
-        ),
-    },
     _EQUAL: {"decide_call": ("done: `refuse_unless(sent.buries or kept.kind != Kind.tombstone",)},
     _REFUSED_TOO: {
         "decide_call": (
@@ -107,10 +91,10 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     _HISTORY: {
         "decide_call": (
-            "s.buried[sent.key] = True", "s.contacted = sent.token", 'if switched("fenced") and (',
+            "s.buried[sent.key] = True", "s.contacted = ite(sent.token", 'if switched("fenced") and (',
         ),
         "acquire": ("s.holder[s.lease_version] = s.owner",),
-        "raise_fence": ("s.contacted = s.believes[w].lease",),
+        "raise_fence": ("s.contacted = ite(s.fence",),
     },
     _SWITCHED: {
         "decide_call": (
@@ -130,10 +114,6 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     _DECLINES: {"decide_call": ('without `refuse_unless(not declines, "declined")',)},
     _KEEPS_IN_VAIN: {"decide_call": ('always taken: `if switched("keyed") or switched("queryable")',)},
-    _FINGERPRINT: {
-        "send_effect": ('when(fingerprint == s.intent[of].fingerprint or switched("intent_rederived"))',),
-        "query": ("if kept.fingerprint == s.intent[intent_of(s, w)].fingerprint",),
-    },
     _WORLD: {
         "decide_call": ("s.in_flight[c] = again",),
         "expire": ("when(s.live)",),

@@ -138,7 +138,26 @@ def test_an_action_that_only_the_fault_makes_possible_leaves_the_claim_unproved(
     result = prove(p, {}, steps, named(left_is_whole, right_is_whole), needs_off=needs)
     assert result.never == ("mend_left",)
     assert lost(result) == {"never_falls", "left_is_whole"}
-    assert result.reasons["never_falls"] == "not shown to be possible at all: mend_left"
+    reason = result.reasons["never_falls"]
+    assert "not shown to be possible at all while left_spoilt and right_spoilt are off: mend_left" in reason
+    assert "an action that only a fault makes possible, declare with its switch" in reason
+
+
+def test_an_ability_that_a_claim_needs_off_is_answered_with_what_to_write_instead() -> None:
+    p = counting()
+    p.switch("able", "the right one can be doubled")
+
+    @p.action("all")
+    def double_right(s: State) -> None:
+        when(switched("able"))
+        s.right = s.right + s.right
+
+    def anything(before: State, after: State) -> object:
+        return before.right == before.right and after.right == after.right
+
+    result = prove(p, {}, named(anything), {}, needs_off={"anything": ("able",)})
+    assert "while able is off: double_right" in result.reasons["anything"]
+    assert "write `switched('able') or ...` in the claim instead" in result.reasons["anything"]
 
 
 def test_a_switch_off_for_the_whole_proof_need_not_be_named_again() -> None:

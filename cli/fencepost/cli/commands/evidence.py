@@ -42,8 +42,8 @@ def command(
     """One table: each claim and how it is known.
 
     Each claim is proved for all sizes and explored in scopes; single changes of the model show that it can
-    fail; and the SQLite reference is run beside the model. A part that does not finish within its share of
-    the budget leaves its claims UNDETERMINED.
+    fail; and the SQLite reference is run beside the model. A part that does not finish while the
+    budget leaves time for the others leaves its claims UNDETERMINED.
     """
     from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, Verdict
     from fencepost.cli.evidence import evidence

@@ -103,7 +103,7 @@ def _kinds(text: str) -> tuple[str, ...]:
     for name in filter(None, (k.strip().replace(" ", "-") for k in text.split(","))):
         if name not in by_name:
             raise UsageError(
-                f"--kinds: no kind of change {name!r}; {did_you_mean(name, by_name, 'there are none')}"
+                f"--kinds: no kind of change {name!r}; {did_you_mean(name, by_name, empty='there are none')}"
             )
         found.append(by_name[name])
     return tuple(found) or KINDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -27,6 +28,7 @@ from fencepost.cli.progress import progress, shared
 )
 @options.SEED
 @options.budget(None, "Seconds for all runs")
+@options.jobs(None, "Processes for --statements, where the system can fork  [default: processors, at most 2]")
 @options.EXPECT
 @options.JSON
 @options.DEBUG
@@ -40,6 +42,7 @@ def command(
     statements: bool,
     seed: int,
     budget_s: float | None,
+    jobs: int | None,
     expect: str,
     as_json: bool,
 ) -> int:
@@ -64,7 +67,7 @@ def command(
     from fencepost.conformance.verify import GRADE, verify
 
     made = load_adapter(adapter)
-    subjects = subjects_for(made, load_all(file, variant=made.model_variant))
+    subjects = subjects_for(made, load_all(file, variant=made.model_variant), claims)
     compared = (LOCK_STEP.id, LOCK_STEP.name)
     refuse_unknown([c for c in claims if c not in compared], subjects)
     own = {s.model: [c for c in claims if s.has(c) or c in compared] for s in subjects}
@@ -80,7 +83,7 @@ def command(
                 "on_progress": tell,
             }
             report = (
-                verify_statements(made, **common)
+                verify_statements(made, jobs=jobs or min(2, os.cpu_count() or 1), **common)
                 if statements
                 else verify(made, examples=examples, steps=steps, **common)
             )

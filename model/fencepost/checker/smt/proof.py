@@ -34,6 +34,7 @@ from fencepost.checker.smt.obligations import (
 from fencepost.checker.smt.solver import (
     BRIEFLY,
     MODELS,
+    OUT_OF_BUDGET,
     SAT,
     UNKNOWN,
     UNSAT,
@@ -87,7 +88,14 @@ class Result:
         """The status in words."""
         if self.status == SAT:
             return "a state that satisfies the invariants breaks it; it need not be reachable"
+        if self.out_of_budget:
+            return "the budget ended"
         return "the solver does not know" if self.status == UNKNOWN else self.status
+
+    @property
+    def out_of_budget(self) -> bool:
+        """Whether only the end of the budget left it undecided."""
+        return self.status == UNKNOWN and self.way == OUT_OF_BUDGET
 
     @property
     def holds(self) -> bool:
@@ -432,7 +440,7 @@ def _refuse_unknown_switches(protocol: Protocol, off: Mapping[str, Iterable[str]
             if name not in protocol.switches:
                 raise ModelError(
                     f"{who} needs the switch {name!r} off, which {protocol.name} does not have",
-                    instead=did_you_mean(name, protocol.switches, "it has no switch at all"),
+                    instead=did_you_mean(name, protocol.switches, empty="it has no switch at all"),
                 )
 
 
@@ -451,13 +459,35 @@ def _explain(reasons: dict[str, str], proof: _Proof, never: Mapping[frozenset[st
     for result in proof.results.values():
         if not result.holds:
             broken.setdefault(result.obligation.claim, []).append(result)
+    over = proof.asker.deadline.left_s <= 0
     standing = [r for claim, found in broken.items() if claim not in proof.claims for r in found]
     for name in proof.claims:
         if name not in proof.alive:
             reasons[name] = "not shown: " + "; ".join(f"{r.obligation.move} ({r.says})" for r in broken[name])
+            if over and not any(r.out_of_budget for r in broken[name]):
+                reasons[name] += "; the budget ended before every invariant was decided"
+        elif standing and all(r.out_of_budget for r in standing):
+            reasons[name] = "the budget ended before the model itself was shown to be sound"
         elif standing:
             reasons[name] = "the model itself is not shown to be sound: " + "; ".join(
-                r.name for r in standing
+                r.name for r in standing if not r.out_of_budget
             )
-        elif never[proof.off_for(name)]:
-            reasons[name] = "not shown to be possible at all: " + ", ".join(never[proof.off_for(name)])
+        elif idle := never[proof.off_for(name)]:
+            reasons[name] = (
+                "the budget ended before these were shown to be possible at all: " + ", ".join(idle)
+                if over
+                else _impossible(idle, proof.off_for(name))
+            )
+
+
+def _impossible(idle: Iterable[str], off: frozenset[str]) -> str:
+    """What is said of actions that nothing allows, and what to write instead where switches are off."""
+    if not off:
+        return "not shown to be possible at all: " + ", ".join(idle)
+    switches = sorted(off)
+    words = f"{' and '.join(switches)} {'is' if len(switches) == 1 else 'are'} off"
+    return (
+        f"not shown to be possible at all while {words}: {', '.join(idle)}; needs_off is for faults: for an "
+        f"ability, write `switched({switches[0]!r}) or ...` in the claim instead; an action that only a "
+        "fault makes possible, declare with its switch"
+    )

@@ -15,6 +15,9 @@ from fencepost.checker.smt.translate import Formula, Translator
 
 SAT, UNSAT, UNKNOWN = "sat", "unsat", "unknown"
 
+OUT_OF_BUDGET: Final = "out of budget"
+"""The way in which a question was asked that the end of the budget left without an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -104,13 +107,14 @@ class Asker:
                 continue
             limit_s, how = min(self.timeout_s * way.share, self.deadline.left_s), way.name
             if limit_s <= 0:
-                return Answer(UNKNOWN, time.monotonic() - started, "out of budget")
+                return Answer(UNKNOWN, time.monotonic() - started, OUT_OF_BUDGET)
             given = [*asserted, *supplies] if way.supplied else asserted
             answer = self._ask(given, spared if way.light else named, way, limit_s)
             if answer.status == UNSAT and not way.light:
                 answer = self._traced(given, (spared, named), way, limit_s) or answer
             if answer.status == UNSAT or (answer.status == SAT and not way.light):
                 return replace(answer, seconds=time.monotonic() - started)
+        how = OUT_OF_BUDGET if self.deadline.left_s <= 0 else how
         return Answer(UNKNOWN, time.monotonic() - started, how)
 
     def _traced(

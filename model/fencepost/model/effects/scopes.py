@@ -49,8 +49,9 @@ _scope(
 )  # fmt: skip
 _scope(
     "fenced-queryable",
-    "fenced", "queryable", "declining", "request_lost", *FAULTS,
-    why="raising the fence and then asking is the only way to know",
+    "fenced", "queryable", "declining", "request_lost", *FAULTS, fingerprints=2,
+    why="raising the fence and then asking is the only way to know; with two fingerprints, to see that the "
+    "stored one is sent",
 )  # fmt: skip
 _scope("fenced", "fenced", "request_lost", *FAULTS, why="a fence alone: what is unknown stays so")
 _scope("queryable", "queryable", "request_lost", *FAULTS, why="asking alone: to find nothing proves nothing")
@@ -77,7 +78,7 @@ _scope(
 )  # fmt: skip
 _scope(
     "quick-queryable",
-    "fenced", "queryable", "declining", "reply_lost", "request_duplicated",
+    "fenced", "queryable", "declining", "reply_lost", "request_duplicated", fingerprints=2,
     why="as fenced-queryable, without crashes and lost requests: for sweeps",
 )  # fmt: skip
 _scope(

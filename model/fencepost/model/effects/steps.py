@@ -74,6 +74,12 @@ def known_undone(s: State, w: Element) -> object:
 
 
 @derived
+def is_unknown(s: State, w: Element) -> object:
+    """Whether worker `w` does not know what became of the effect."""
+    return not known_undone(s, w) and s.knows[w] != Knows.receipt
+
+
+@derived
 def has_grounds(s: State, w: Element, to: Member) -> object:
     """Whether worker `w` may change the step's status so, by what it last read and what it knows."""
     if to == Status.running:
@@ -84,7 +90,7 @@ def has_grounds(s: State, w: Element, to: Member) -> object:
         return under_way(s, w) and s.knows[w] == Knows.receipt
     if to == Status.cancelled:
         return under_way(s, w) and known_undone(s, w)
-    return to == Status.manual and under_way(s, w) and not known_undone(s, w)
+    return to == Status.manual and under_way(s, w) and is_unknown(s, w)
 
 
 def learn_committed(

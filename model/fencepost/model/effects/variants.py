@@ -130,6 +130,7 @@ _add(
     "The effect is sent before the commit of its intent, so the next owner believes that nobody has sent it.",
     ("F15",),
     only_stored_intents_happen=3,
+    effects_land_as_stored=3,
     given_up_effects_never_happen=7,
     receipt_is_true=6,
 )
@@ -144,6 +145,7 @@ _add(
     "A commit compares the state version alone, so a former owner cancels a step that the new one has sent.",
     ("F01", "F02"),
     given_up_effects_never_happen=7,
+    only_the_unknown_goes_to_a_person=6,
 )
 _add(
     with_lines(
@@ -154,6 +156,72 @@ _add(
     "Correct but unusual: a tombstone is asked for before the reason to undo the step is committed, so that "
     "the next owner does not know it, and runs the step with a new intent.",
 )
+
+_add(
+    without(
+        effects, "sends-other-parameters",
+        send_effect=('when(fingerprint == s.intent[of].fingerprint or switched("intent_rederived"))',),
+    ),
+    "A worker sends other parameters than those that it has committed as the intent.",
+    scope="quick-queryable",
+    effects_land_as_stored=4,
+)  # fmt: skip
+
+# The row: leases, what a commit changes, and the end.
+
+_add(
+    without(effects, "taken-while-live", acquire=('"lease-live"',)),
+    "A worker takes over while the lease of another is live.",
+    takeover_only_after_expiry=2,
+)
+_add(
+    with_lines(
+        effects, "takeover-under-the-same-version",
+        acquire={"s.lease_version = s.lease_version + 1": "s.lease_version = 1"},
+    ),
+    "A takeover has the lease version of the former owner.",
+    ("F13",),
+    lease_version_only_grows=3,
+    takeover_only_after_expiry=3,
+    given_up_effects_never_happen=9,
+)  # fmt: skip
+_add(
+    without(effects, "effect-after-expiry", commit=('"lease-expired"',)),
+    "A commit is accepted after the lease is over, as long as nobody has taken over.",
+    commit_only_while_live=3,
+)
+_add(
+    without(effects, "begins-after-the-end", acquire=('"finished"',)),
+    "A worker acquires the lease of an instance that is finished.",
+    the_end_is_final=5,
+)
+_add(
+    with_lines(
+        effects, "runs-after-unwinding",
+        commit={
+            "(status(s, w) == Status.running and known_undone(s, w))":
+                "(under_way(s, w) and known_undone(s, w))",
+        },
+    ),
+    "A step that is to be undone is run again: the reason that was committed is dropped.",
+    a_step_never_goes_back=4,
+)  # fmt: skip
+_add(
+    with_lines(
+        effects, "receipt-of-nothing",
+        commit={"s.receipt = to == Status.succeeded": "s.receipt = to != Status.running"},
+    ),
+    "A receipt is stored whatever came of the effect.",
+    only_success_has_a_receipt=3,
+)  # fmt: skip
+_add(
+    with_lines(
+        effects, "known-is-handed-over",
+        commit={"under_way(s, w) and is_unknown(s, w)": "under_way(s, w)"},
+    ),
+    "A step whose outcome is known is handed to a person, who is to find out what is known.",
+    only_the_unknown_goes_to_a_person=3,
+)  # fmt: skip
 
 # What a worker takes for proof.
 
@@ -255,6 +323,8 @@ _add(
     ("F13", "F14"),
     scope="quick-queryable",
     fence_only_rises=7,
+    every_contact_is_recorded=7,
+    a_stale_token_is_told_nothing_else=7,
     stale_effect_never_lands_after_contact=7,
     given_up_effects_never_happen=9,
     unknown_is_never_guessed=9,
@@ -265,6 +335,8 @@ _add(
     ("F13",),
     scope="quick-queryable",
     fence_only_rises=7,
+    every_contact_is_recorded=7,
+    a_stale_token_is_told_nothing_else=7,
     stale_effect_never_lands_after_contact=7,
     given_up_effects_never_happen=9,
     unknown_is_never_guessed=9,
@@ -275,13 +347,37 @@ _add(
     ("F14",),
     scope="quick-unkeyed",
     fence_only_rises=9,
+    every_contact_is_recorded=9,
 )
 _add(
     without(effects, "token-only-with-effects", decide_call=("if kept.kind != Kind.declined",)),
-    "The token is recorded with an effect, but not with an answer from the record. Wrong, though nothing "
-    "breaks here: what could land then is a former owner's *other* effect, and this model has one step.",
+    "The token is recorded with an effect, but not with an answer from the record. What could land then is a "
+    "former owner's *other* effect: this model has one step, and sees only that the token is not recorded.",
     ("F14",),
+    every_contact_is_recorded=8,
 )
+_add(
+    with_lines(effects, "tombstone-without-its-token", decide_call={
+        "if kind != Kind.declined": "if kind == Kind.receipt",
+    }),
+    "A tombstone is written, and the token of who asked for it is not recorded.",
+    ("F14",),
+    every_contact_is_recorded=5,
+)  # fmt: skip
+_add(
+    with_lines(
+        effects, "key-before-the-fence",
+        decide_call={
+            "sent.token >= s.fence":
+                "sent.token >= s.fence or "
+                '(switched("keyed") and kept.present and kept.kind != Kind.tombstone)',
+            "s.fence = s.call[c].token": "s.fence = ite(s.call[c].token > s.fence, s.call[c].token, s.fence)",
+        },
+    ),
+    "The key is looked up before the fence, so a former owner is handed the receipt.",
+    ("F14",),
+    a_stale_token_is_told_nothing_else=8,
+)  # fmt: skip
 _add(
     with_lines(
         effects,
