@@ -119,10 +119,10 @@ def _grounds(name: str, report: Report) -> str:
         each = [_scope_grounds(f, on) for f, on in zip(scopes, figures["switches"], strict=False)]
         return f"{'; '.join(each)}; {took}"
     if name == SWEEP and "changes" in figures:
+        broke = "one has" if figures["enough"] == 1 else f"{figures['enough']} have"
         return (
-            f"{figures['tried']} of {figures['changes']} single changes tried, on each claim until "
-            f"{figures['enough']} have broken it; scopes: {figures['scope']}, up to "
-            f"{figures['most_states']:,} states; {took}"
+            f"{figures['tried']} of {figures['changes']} single changes tried, and variants, on each claim "
+            f"until {broke} broken it; {took}"
         )
     if name == SQLITE and "grade" in figures:
         return f"{figures['grade']}: {figures['bound']}; seed {figures['seed']}; {took}"

@@ -50,7 +50,6 @@ FIRST: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("quick-rederived", 'decide_call: never taken: `if switched("keyed") and kept.present'),
         ("quick-rederived", 'decide_call: refused and yet done: `refuse_unless(not switched("fenced")'),
         ("quick-rederived", "commit: without `s.receipt ="),
-        ("quick-rederived", "decide_call: without `s.landed_as["),
         ("quick-queryable", 'decide_call: without `refuse_unless(not switched("fenced")'),
         ("quick-unkeyed", "decide_call: without `s.revision ="),
     ),
