@@ -93,6 +93,10 @@ def watching(what: str, patience_s: float | None = None) -> Iterator[None]:
     if _watcher != [os.getpid()]:
         _watcher[:], _watches[:] = [os.getpid()], []
         Thread(target=_watch, name="fencepost-watchdog", daemon=True).start()
+    # Where the signal is ignored, as in processes of some test runners, nothing would get a wait out.
+    ignored = watch.thread is main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     _watches.append(watch)
     try:
         yield
@@ -102,6 +106,8 @@ def watching(what: str, patience_s: float | None = None) -> Iterator[None]:
         raise
     finally:
         _watches.remove(watch)
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class _TooLongError(BaseException):
