@@ -63,6 +63,7 @@ def test_every_statement_of_the_core_that_can_be_taken_away_has_a_mutant() -> No
     assert kinds[REFUSAL] == kinds[ANSWER] == 12
 
 
+@pytest.mark.slow
 def test_every_guard_of_the_core_is_needed_or_carries_a_reason() -> None:
     report = sweep(core_subject(), kinds=[GUARD, REFUSAL, ANSWER], jobs=2)
     assert [r.name for r in report.unaccounted] == []
