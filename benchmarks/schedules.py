@@ -29,7 +29,7 @@ def schedules(runs: int, directory: str) -> dict[str, float]:
             for name, place in places.items():
                 for jobs in sorted({1, min(2, os.cpu_count() or 1)}):
                     report = verify_statements(make_sqlite(directory=place), budget_s=BUDGET_S, jobs=jobs)
-                    rate = report.figures["schedules"] / report.figures["search_seconds"]
+                    rate = report.figures["schedules"] / report.figures["schedule_seconds"]
                     found.setdefault(f"{name}_{jobs}", []).append(rate)
     return {name: statistics.median(rates) for name, rates in found.items()}
 

@@ -324,13 +324,12 @@ def verify_statements(
     """Check an implementation statement by statement, and give a verdict on each claim, with grade S.
 
     All interleavings of two calls are run, and with `faults` also deaths, pauses with a takeover, and lost
-    replies at each statement. With `budget_s` seconds, what was not run is left out, and claims that did not
-    break are UNDETERMINED. `every_pair` runs each pair from each class, not only those that do something
-    else. `claims` are ids or names, none means all. A `seed` other than 0 runs the starts in another order,
-    which matters only to a budget. `jobs` processes share the starts, where the system can fork; call it so
-    from a process without threads. `subject` takes the place of the built-in model and claims. Raises
-    MappingError and UsageError as `verify` does, TypeError where `Surroundings.watched` is given what cannot
-    be watched.
+    replies at each statement. What `budget_s` seconds leave out is left out, and claims that did not break
+    are UNDETERMINED then. `every_pair` runs each pair from each class, not only those that do something else.
+    `claims` are ids or names, none means all. A `seed` other than 0 is another order of the starts. `jobs`
+    processes share the starts, where the system can fork: call it so from a process without threads.
+    `subject` takes the place of the built-in model and claims. Raises MappingError and UsageError as `verify`
+    does, TypeError where `Surroundings.watched` is given what cannot be watched.
     """
     started = time.perf_counter()
     about = core_subject(adapter.model_variant) if subject is None else subject
@@ -341,6 +340,7 @@ def verify_statements(
         random.Random(seed).shuffle(work)
     deadline = None if budget_s is None else started + budget_s
     beyond = beyond_reach(plan)
+    began = time.perf_counter()
 
     def search_share(share: Sequence[Work], number: int) -> Progressed:
         with Stage(plan, processor=number) as stage:
@@ -360,7 +360,8 @@ def verify_statements(
                 details["declared"] = adapter.deviations[claim.id]
             seconds = time.perf_counter() - started
             findings.append(Finding(claim, verdict, GRADE, search.tally.bound, why, trace, seconds, details))
-    return _report(search, findings, started, searched, {"seed": seed, "faults": faults})
+    figures = {"seed": seed, "faults": faults, "schedule_seconds": round(started + searched - began, 3)}
+    return _report(search, findings, started, searched, figures)
 
 
 def _searched(search: Search, work: Sequence[Work], *, faults: bool) -> Progressed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from fencepost.reference.values import ArgumentError
@@ -43,6 +44,7 @@ class Effect:
     words: str
 
 
+@cache
 def guards_of(statement: str) -> tuple[Guard, ...]:
     """The guards of a statement in the order of their precedence.
 
@@ -71,6 +73,7 @@ def effects_of(statement: str) -> tuple[Effect, ...]:
     return tuple(Effect(effect["sql"], effect["words"]) for effect in found if effect)
 
 
+@cache
 def explanation_of(statement: str, template: str = EXPLANATION) -> str:
     """A query for the row as it stands, followed by one column for each guard: 1 where it holds, else 0.
 
