@@ -14,9 +14,9 @@ from fencepost.conformance import LOCK_STEP, Conformance, Refused, read_tape, re
 from fencepost.conformance.refinement import Memory
 from fencepost.conformance.schedules import Item, Outcome, Schedule, interleavings
 from fencepost.conformance.stage import Stage
-from fencepost.conformance.statements import SCOPE
 from fencepost.conformance.tapes import Tape, play_tape, tape_from_json
 from fencepost.conformance.verify import prepare
+from fencepost.conformance.work import SCOPE
 from fencepost.reference.adapter import SqliteAdapter, make_sqlite
 from fencepost.reference.broken_stores import BETWEEN_STATEMENTS, BROKEN, LYING, UNUSUAL
 

@@ -25,7 +25,6 @@ from fencepost.conformance.gate import Policy
 from fencepost.conformance.oracle import Oracle
 from fencepost.conformance.refinement import Memory
 from fencepost.conformance.report import UNTELLABLE, Conformance
-from fencepost.conformance.runs import LOCK_STEP
 from fencepost.conformance.schedules import (
     Dies,
     Follow,
@@ -496,6 +495,3 @@ def refutation(stage: Stage, tape: Tape, played: Played, *, unsteady: str) -> tu
         source,
     )
     return trace, details
-
-
-__all__ = ["GRADE", "LOCK_STEP", "SCOPE", "refutation", "verify_statements"]
