@@ -5,8 +5,6 @@ same race at a downstream without either shows that the comparison can fail.
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,9 @@ import pytest
 
 from fencepost.reference import StepStatus, observe, observe_downstream, open_downstream, open_store
 
-from .serving import ENVIRONMENT
+from .racing import raced
 
 INSTANCES = 12
-TIMEOUT_SECONDS = 180
 
 
 def race(path: Path, ledger: Path, **options: Any) -> list[dict[str, Any]]:
@@ -29,40 +26,13 @@ def race(path: Path, ledger: Path, **options: Any) -> list[dict[str, Any]]:
     ):
         for number in range(INSTANCES):
             store.create(f"order-{number}")
-    program = str(Path(__file__).with_name("effect_racer.py"))
-    racers = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                program,
-                str(path),
-                str(ledger),
-                str(number),
-                str(INSTANCES),
-                json.dumps(options),
-            ],
-            env=ENVIRONMENT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in (0, 1)
-    ]
-    try:
-        for racer in racers:
-            assert racer.stdout is not None
-            assert racer.stdout.readline() == "ready\n"
-        for racer in racers:
-            assert racer.stdin is not None
-            racer.stdin.write("go\n")
-            racer.stdin.flush()
-        journals = [racer.communicate(timeout=TIMEOUT_SECONDS)[0] for racer in racers]
-    finally:
-        for racer in racers:
-            racer.kill()
-            racer.communicate()
-    assert [racer.returncode for racer in racers] == [0, 0]
-    return [json.loads(line) for journal in journals for line in journal.splitlines()]
+    journals = raced(
+        [
+            ["effect_racer.py", str(path), str(ledger), str(number), str(INSTANCES), json.dumps(options)]
+            for number in (0, 1)
+        ]
+    )
+    return [note for journal in journals for note in journal]
 
 
 def effects(ledger: Path) -> dict[str, int]:

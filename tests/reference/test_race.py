@@ -4,10 +4,6 @@ What either process did is known from what it wrote down itself; what the store 
 The same race on stores whose commit is broken shows that the comparison can fail.
 """
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,13 +11,12 @@ from typing import Any
 
 import pytest
 
-import fencepost.reference
 from fencepost.reference import STATEMENTS, Observation, observe, open_store
 
+from .racing import raced
 from .support import only
 
 ROUNDS = 15
-TIMEOUT_SECONDS = 180
 
 Note = dict[str, Any]
 """One line of a journal: kind, incarnation, lease_version, and for calls the answer."""
@@ -33,33 +28,9 @@ def race(
     """Run both processes to their end; the journal of each."""
     with open_store(path, clock_ms=lambda: 0) as store:
         store.create("order-1")
-    source = Path(fencepost.reference.__file__).parents[2]
-    program = [sys.executable, str(Path(__file__).with_name("racer.py")), str(path), role]
-    racers = [
-        subprocess.Popen(
-            [*program, str(number), str(rounds), commit_statement],
-            env=os.environ | {"PYTHONPATH": str(source)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in (0, 1)
-    ]
-    try:
-        for racer in racers:
-            assert racer.stdout is not None
-            assert racer.stdout.readline() == "ready\n"
-        for racer in racers:
-            assert racer.stdin is not None
-            racer.stdin.write("go\n")
-            racer.stdin.flush()
-        journals = [racer.communicate(timeout=TIMEOUT_SECONDS)[0] for racer in racers]
-    finally:
-        for racer in racers:
-            racer.kill()
-            racer.communicate()
-    assert [racer.returncode for racer in racers] == [0, 0]
-    first, second = ([json.loads(line) for line in journal.splitlines()] for journal in journals)
+    first, second = raced(
+        [["racer.py", str(path), role, str(number), str(rounds), commit_statement] for number in (0, 1)]
+    )
     return first, second
 
 

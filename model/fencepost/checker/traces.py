@@ -102,12 +102,27 @@ class Trace:
 
     def save(self, folder: Path = STORE) -> Path:
         """Write the trace to a file in `folder` and give its path."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.token}.json"
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(self.as_json(), indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
-        return path
+        return save_data(folder, self.token, self.as_json())
+
+
+def save_data(folder: Path, token: str, data: Any) -> Path:
+    """Write plain data to the file of that name in `folder`, whole or not at all, and give its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{token}.json"
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
+    return path
+
+
+def load_data(path: Path, what: str) -> Any:
+    """The plain data in a file. ReplayError when there is none, or when the file is no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ReplayError(f"{path}: no such file; give the path of a saved {what}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ReplayError(f"{path} is not JSON ({error}); the file is damaged") from error
 
 
 def from_json(data: Any, origin: str) -> Trace:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fencepost.checker.traces import STORE, ReplayError
+from fencepost.checker.traces import STORE, ReplayError, load_data, save_data
 from fencepost.conformance.compare import show_answer
 from fencepost.conformance.session import LEASE_MS, Move, Plan, Session, Step
 from fencepost.model import Scope
@@ -102,12 +102,7 @@ class SavedRun:
 
     def save(self, folder: Path = STORE) -> Path:
         """Write the run to a file in `folder` and give its path."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.token}.json"
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(self.as_json(), indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
-        return path
+        return save_data(folder, self.token, self.as_json())
 
 
 def saved_run(plan: Plan, steps: Sequence[Step], name: str) -> SavedRun:
@@ -154,14 +149,7 @@ def run_from_json(data: Mapping[str, Any], origin: str = "these data") -> SavedR
 
 def read_run(path: Path | str) -> SavedRun:
     """The run in a file. ReplayError when there is none, or when the file is something else."""
-    path = Path(path)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ReplayError(f"{path}: no such file; give the path of a saved run") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ReplayError(f"{path} is not JSON ({error}); the file is damaged") from error
-    return run_from_json(data, str(path))
+    return run_from_json(load_data(Path(path), "run"), str(path))
 
 
 # -- making a run again

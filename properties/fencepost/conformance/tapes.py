@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.checker.subject import refuse_beyond_limits
-from fencepost.checker.traces import STORE, ReplayError
+from fencepost.checker.traces import STORE, ReplayError, load_data, save_data
 from fencepost.conformance.adapter import Adapter
 from fencepost.conformance.gate import DIES, DIES_AFTER, LETTERS
 from fencepost.conformance.refinement import Memory
@@ -125,12 +125,7 @@ class SavedTape:
 
     def save(self, folder: Path = STORE) -> Path:
         """Write the tape to a file in `folder` and give its path."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.token}.json"
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(self.as_json(), indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
-        return path
+        return save_data(folder, self.token, self.as_json())
 
 
 def saved_tape(plan: Plan, tape: Tape, difference: str) -> SavedTape:
@@ -242,14 +237,7 @@ def _refuse_unknown(saved: SavedTape) -> None:
 
 def read_tape(path: Path | str) -> SavedTape:
     """The tape in a file. ReplayError when there is none, or when the file is something else."""
-    path = Path(path)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ReplayError(f"{path}: no such file; give the path of a saved tape") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ReplayError(f"{path} is not JSON ({error}); the file is damaged") from error
-    return tape_from_json(data, str(path))
+    return tape_from_json(load_data(Path(path), "tape"), str(path))
 
 
 # -- running a tape
