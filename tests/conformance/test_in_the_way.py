@@ -6,7 +6,7 @@ import os
 import signal
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -94,7 +94,37 @@ def test_that_a_lock_is_held_by_who_stands_before_a_statement_is_said() -> None:
     assert not UNWATCHED.locked()
 
 
+def own_handler(*_: object) -> None:
+    pass
+
+
+def goes_on_waiting() -> None:
+    """As a library in C leaves it behind that put the handler back without care."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.siginterrupt(signal.SIGINT, False)
+
+
+@pytest.fixture
+def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    if request.param is goes_on_waiting:
+        goes_on_waiting()
+    else:
+        signal.signal(signal.SIGINT, request.param)
+    stands = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) is stands
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    "interrupts",
+    [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler, own_handler, goes_on_waiting],
+    ids=["ignored", "default", "python", "own", "goes on waiting"],
+    indirect=True,
+)
 @pytest.mark.parametrize("way", [on_and_on, waits_for_nobody])
+@pytest.mark.usefixtures("interrupts")
 def test_a_whole_call_that_never_ends_is_named_with_where_it_stands(way: Any) -> None:
     with pytest.raises(UsageError, match="acquire does not end") as caught:
         schedule(changed(way), moves=(Move("acquire", (0, 0)),))

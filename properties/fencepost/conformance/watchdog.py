@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
+from types import FrameType
 
 from fencepost.checker.subject import UsageError
 
@@ -76,6 +77,8 @@ class _Watch:
     patience_s: float
     ticks: int = 0
     said: str = ""
+    hears: bool = False
+    """Whether the interrupt signal gets it out, also of a wait."""
 
 
 _watches: list[_Watch] = []
@@ -93,21 +96,43 @@ def watching(what: str, patience_s: float | None = None) -> Iterator[None]:
     if _watcher != [os.getpid()]:
         _watcher[:], _watches[:] = [os.getpid()], []
         Thread(target=_watch, name="fencepost-watchdog", daemon=True).start()
-    # Where the signal is ignored, as in processes of some test runners, nothing would get a wait out.
-    ignored = watch.thread is main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    if ignored:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    _watches.append(watch)
+    with _hearing(watch):
+        _watches.append(watch)
+        try:
+            yield
+        except _TooLongError:
+            raise UsageError(watch.said) from None
+        finally:
+            _watches.remove(watch)
+
+
+@contextmanager
+def _hearing(watch: _Watch) -> Iterator[None]:
+    """Have the interrupt signal end a call that takes too long, and do what it did otherwise.
+
+    The handler is installed anew also where Python's own stands: libraries in C put that back in such a way
+    that the system goes on waiting after it. Where the signal is ignored, nothing would end a wait at all.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if watch.thread is not main_thread() or before is None:
+        yield
+        return
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        if watch.said:
+            raise _TooLongError
+        if callable(before):
+            before(number, frame)
+        elif before == signal.SIG_DFL:
+            signal.signal(number, before)
+            signal.raise_signal(number)
+
+    signal.signal(signal.SIGINT, heard)
+    watch.hears = hasattr(signal, "pthread_kill")
     try:
         yield
-    except (KeyboardInterrupt, _TooLongError):
-        if watch.said:
-            raise UsageError(watch.said) from None
-        raise
     finally:
-        _watches.remove(watch)
-        if ignored:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, before)
 
 
 class _TooLongError(BaseException):
@@ -125,7 +150,7 @@ def _watch() -> None:
             watch.said = watch.said or _does_not_end(watch)
             if not first:
                 sys.stderr.write(f"{watch.said}\n")  # the code has caught what was to get out of it
-            _interrupt(watch.thread)
+            _interrupt(watch)
 
 
 def _does_not_end(watch: _Watch) -> str:
@@ -137,9 +162,8 @@ def _does_not_end(watch: _Watch) -> str:
     )
 
 
-def _interrupt(thread: Thread) -> None:
-    handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if thread is main_thread() and handled and hasattr(signal, "pthread_kill") and thread.ident is not None:
-        signal.pthread_kill(thread.ident, signal.SIGINT)
+def _interrupt(watch: _Watch) -> None:
+    if watch.hears and watch.thread.ident is not None:
+        signal.pthread_kill(watch.thread.ident, signal.SIGINT)
     else:
-        raised_in(thread, _TooLongError)
+        raised_in(watch.thread, _TooLongError)
