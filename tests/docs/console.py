@@ -98,7 +98,8 @@ class Console:
     def process(self, words: list[str]) -> tuple[str, int]:
         modules = {"fencepost": "fencepost.cli.main", "pytest": "pytest"}
         assert words[0] in modules, f"no program {words[0]!r} in pages: {', '.join(modules)} and echo $?"
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_"))}
+        # Where CI is set, pytest prints more.
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_")) and k != "CI"}
         done = subprocess.run(
             [sys.executable, "-m", modules[words[0]], *words[1:]],
             cwd=self.directory,
@@ -158,4 +159,6 @@ def run_block(block: Block, console: Console) -> tuple[str, str]:
             lines = (normal(documented).splitlines(), normal(printed).splitlines())
             changes = difflib.unified_diff(*lines, "page", "now", lineterm="")
             different += "\n".join([f"$ {command}", *changes, ""])
+        elif REWRITE and ours != command:
+            different += f"$ {command}\n+ $ {ours}\n"
     return "\n".join(kept), different

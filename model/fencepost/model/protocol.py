@@ -7,8 +7,9 @@ own.
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType, MethodType
 from typing import Any
@@ -80,6 +81,12 @@ class Action:
     def is_operation(self) -> bool:
         """Whether it is decided by a store or downstream, and so may be refused."""
         return self.home is not None
+
+    def tell(self, state: Any, values: Sequence[object], answer: object) -> None:
+        """Run what becomes of the answer, with those parameters that it names."""
+        if self.answered is not None:
+            given = dict(zip((p for p, _ in self.parameters), values, strict=True))
+            self.answered(state, *(given[name] for name in _heard(self.answered)), answer)
 
     @property
     def doc(self) -> str:
@@ -197,8 +204,9 @@ class Protocol:
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Register an action that the keeper of `home` decides in one transaction, and may refuse.
 
-        `answered(s, *parameters, answer)` says what becomes of the answer, `ok` or a refusal's code; a
-        refusal undoes every write of the body to variables of `home`.
+        `answered(s, …, answer)` says what becomes of the answer, `ok` or a refusal's code. Between the state
+        and the answer it takes those parameters of the operation that it needs, by name. A refusal undoes
+        every write of the body to variables of `home`.
         """
         return self._register(actor, home, answered, switch, parameters)
 
@@ -231,7 +239,7 @@ class Protocol:
             for parameter, domain in parameters.items():
                 _need_parameter(f"{parameter} of {name}", domain)
             if answered is not None:
-                _need_answered(answered, name, len(expected))
+                _need_answered(answered, name, expected)
             self._name_apart([d.sort if isinstance(d, Fresh) else d for d in parameters.values()])
             self.actors.add(actor)
             ordered = tuple((p, parameters[p]) for p in expected)
@@ -369,15 +377,23 @@ def _need_parameter(what: str, domain: object) -> None:
         raise ModelError(f"{what} ranges over {domain!r}", instead=NO_INDEX)
 
 
-def _need_answered(answered: object, name: str, parameters: int) -> None:
+def _need_answered(answered: object, name: str, parameters: list[str]) -> None:
     if not isinstance(answered, (FunctionType, MethodType)):
         raise ModelError(f"what is answered to {name} is no function", instead="give a function")
-    taken = len(_positional(answered, answered.__name__))
-    if taken != parameters + 2:
+    taken = _positional(answered, answered.__name__)
+    unknown = [parameter for parameter in taken[1:-1] if parameter not in parameters]
+    if len(taken) < len(("state", "answer")) or unknown:
+        what = f"{unknown[0]!r}, which {name} does not have," if unknown else f"{len(taken)} parameters"
         raise ModelError(
-            f"{answered.__name__} takes {taken} parameters but is answered to {name}",
-            instead="it takes the state, every parameter of the operation, and the answer",
+            f"{answered.__name__} takes {what} but is answered to {name}",
+            instead="it takes the state, parameters of the operation by their names, and the answer",
         )
+
+
+@functools.lru_cache(maxsize=1_000)
+def _heard(answered: Callable[..., None]) -> tuple[str, ...]:
+    """The parameters of an operation that the function for its answer takes."""
+    return tuple(_positional(answered, answered.__name__)[1:-1])
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, empty: str = "") -> str:

@@ -474,15 +474,15 @@ class Runner:
             )
         return name in self.scope.switches
 
-    def movable(self, state: RunningState, actors: tuple[str, ...]) -> bool:
-        """Whether a move by one of `actors` is possible that changes something, or leaves the scope."""
+    def movable(self, state: RunningState, actions: tuple[str, ...]) -> bool:
+        """Whether one of `actions` is possible that changes something, or leaves the scope."""
         if state.__dict__["_writable"]:
             raise ModelError(
                 "can_move inside an action", instead="it is for claims: write the condition itself"
             )
         rest = state.at_rest()
         for plan in self._plans:
-            if plan.action.actor in actors:
+            if plan.action.name in actions:
                 options = plan.by_fresh.get(self._unused(rest, plan), []) if plan.fresh else plan.options
                 if any(self._moves(rest, plan.action, arguments) for arguments in options):
                     return True

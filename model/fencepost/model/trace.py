@@ -69,7 +69,7 @@ def perform(state: Any, action: Action, values: tuple[Any, ...], answers: Enumer
                 instead="Protocol(…, answers=…)",
             )
         try:
-            action.answered(state, *values, answers[outcome])
+            action.tell(state, values, answers[outcome])
         except Refused as refusal:
             raise ModelError(
                 f"what becomes of an answer of {action.name} is refused ({refusal.code})",
@@ -262,12 +262,10 @@ def _unguarded(function: Callable[..., Any], signal: Cut | Fault) -> ModelError:
     )
 
 
-def movable_term(tracer: Tracer, state: SymbolicState, actors: tuple[str, ...]) -> t.Term:
-    """The term of `can_move`: some command of these actors is enabled that changes a variable or is cut."""
+def movable_term(tracer: Tracer, state: SymbolicState, actions: tuple[str, ...]) -> t.Term:
+    """The term of `can_move`: some command of these actions is enabled that changes a variable or is cut."""
     cases: list[t.Term] = []
-    for action in tracer.protocol.actions.values():
-        if action.actor not in actors:
-            continue
+    for action in (tracer.protocol.actions[name] for name in actions):
         switch = [t.variable(f"switch {action.switch}", BOOLEAN)] if action.switch else []
         for command in trace_action(tracer.protocol, action, tracer.scope):
             if command.outcome == "fault":

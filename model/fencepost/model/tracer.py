@@ -363,15 +363,15 @@ class Tracer:
             )
         return Value(self, t.variable(f"switch {name}", BOOLEAN))
 
-    def movable(self, state: SymbolicState, actors: tuple[str, ...]) -> Any:
-        """Whether a changing move by one of `actors` is possible: a disjunction over all commands."""
+    def movable(self, state: SymbolicState, actions: tuple[str, ...]) -> Any:
+        """Whether one of `actions` is possible and changes something: a disjunction over its commands."""
         from fencepost.model.trace import movable_term
 
         if self.decides_moves:
             raise ModelError(
                 "can_move inside an action", instead="it is for claims: write the condition itself"
             )
-        return Value(self, movable_term(self, state, actors))
+        return Value(self, movable_term(self, state, actions))
 
     # -- checks asked by the values
 

@@ -32,12 +32,10 @@ class CannotTellError(ModelError):
 class ObservedRunner(Runner):
     """The run reading for states that were observed: it does not say what else could have happened."""
 
-    def movable(self, state: RunningState, actors: tuple[str, ...]) -> bool:
+    def movable(self, state: RunningState, actions: tuple[str, ...]) -> bool:
         """No answer."""
-        del state
-        raise CannotTellError(
-            f"whether a move of {', '.join(actors)} was possible", instead="explore the model"
-        )
+        del state, actions
+        raise CannotTellError("whether another move was possible", instead="explore the model")
 
 
 class PinnedState(RunningState):
@@ -149,7 +147,7 @@ class Oracle:
                 after = self.overlaid(deciding.at_rest(), told)
                 if action.answered is not None and self.protocol.answers is not None:
                     learning = self._writable(after)
-                    action.answered(learning, *values, self.protocol.answers[outcome])
+                    action.tell(learning, values, self.protocol.answers[outcome])
                     after = learning.at_rest()
                 return self.overlaid(after, stored)
         except Fault as fault:

@@ -42,6 +42,7 @@ def test_a_second_run_compiles_nothing_and_finds_the_same(
     directory: Path, compilations: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "TUNING_STATES_LATE", 5000)
+    monkeypatch.setattr(search, "TUNING_STATES_PER_CHARACTER", 0)
     first = grid()
     assert compilations == [False, True]
     second = grid()
@@ -124,3 +125,12 @@ def test_code_that_others_could_have_written_is_not_run(directory: Path) -> None
     CodeCache("here").put("quick", "text", b"code")
     directory.chmod(0o777)
     assert CodeCache("here").get("quick", "text") is None
+
+
+def test_long_code_is_optimised_only_when_that_is_likely_to_pay(
+    compilations: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "TUNING_STATES_LATE", 5000)
+    monkeypatch.setattr(search, "TUNING_STATES_PER_CHARACTER", 1_000)
+    grid()
+    assert compilations == [False]

@@ -33,6 +33,9 @@ TUNING_STATES = 1 << 14
 TUNING_STATES_LATE = 1 << 17
 """Expanded states after which the code is compiled again, optimised: while the search widens, and anyway."""
 
+TUNING_STATES_PER_CHARACTER = 1
+"""How many states, for each character of the code, are expanded first: about as long as optimising takes."""
+
 FREQUENT = 0.05
 """A command taken from this share of the states gets code without a branch, if its effects are constants."""
 
@@ -315,8 +318,11 @@ class _Search:
             return expanded >= self.optimise_after
         if limits.deadline is not None and limits.deadline - now < TUNING_RATIO * self.compile_seconds:
             return False
+        cost = TUNING_STATES_PER_CHARACTER * len(self.text)
         waiting = self.store.count - expanded
-        return expanded >= TUNING_STATES_LATE or (expanded >= TUNING_STATES and waiting > expanded // 4)
+        return expanded >= max(TUNING_STATES_LATE, 2 * cost) or (
+            expanded >= max(TUNING_STATES, cost) and waiting > expanded // 4
+        )
 
     def _found(self, slot: int) -> tuple[int, int] | None:
         """State and command of a hit."""
