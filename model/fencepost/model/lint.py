@@ -27,7 +27,7 @@ from fencepost.model.outside import (
     wrapped,
 )
 
-_MODELS = ("fencepost.model.core", "fencepost.model.effects")
+_MODELS = ("fencepost.model.core", "fencepost.model.effects", "fencepost.model.workflow")
 """Where, beside the language, the built-in models are."""
 
 _CHECKED: weakref.WeakSet[FunctionType] = weakref.WeakSet()

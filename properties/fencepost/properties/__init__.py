@@ -1,16 +1,18 @@
 """What fencepost claims, with witnesses, and the registry of refusals. Start with `core`, then `effects`."""
 
-from fencepost.properties import supporting, supporting_effects
+from fencepost.properties import supporting, supporting_effects, workflow_requests, workflow_witnesses
 from fencepost.properties.claims import Claim, ClaimError, Claims, Kind
 from fencepost.properties.core import CORE
 from fencepost.properties.effects import EFFECTS
 from fencepost.properties.refusals import REFUSALS, REGISTRY, Refusal
+from fencepost.properties.workflow import WORKFLOW
 
 __all__ = [
     "CORE",
     "EFFECTS",
     "REFUSALS",
     "REGISTRY",
+    "WORKFLOW",
     "Claim",
     "ClaimError",
     "Claims",
@@ -18,4 +20,6 @@ __all__ = [
     "Refusal",
     "supporting",
     "supporting_effects",
+    "workflow_requests",
+    "workflow_witnesses",
 ]

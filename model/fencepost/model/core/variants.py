@@ -80,7 +80,10 @@ _add(
         core,
         "status-only-guard",
         decide_commit=(
-            '"stale-lease-version"', '"not-the-owner"', '"lease-expired"', '"stale-state-version"'
+            '"stale-lease-version"',
+            '"not-the-owner"',
+            '"lease-expired"',
+            '"stale-state-version"',
         ),
     ),
     "The settling write compares the status alone, which looks the same again after a takeover.",

@@ -1,0 +1,90 @@
+"""How far finite readings look at a workflow: each scope with its reason. Bounds are cuts, never guards.
+
+No scope has everything: a workflow with all its features at once has more states than anybody can visit.
+What matters together is looked at together, and each scope says what it has no room for. A reply that is lost
+looks to everybody like one that is never delivered, and a crashed worker knows as little as one that never
+began, so only the larger scopes have those switches too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from fencepost.model.workflow.state import workflow
+
+_BOUNDS: Mapping[str, int] = MappingProxyType(
+    {"lease_version": 2, "state_version": 7, "intent_version": 1, "attempt": 1, "incarnation": 1}
+)
+
+
+def _scope(
+    name: str, *switches: str, why: str, bounds: Mapping[str, int] | None = None, **sizes: int
+) -> None:
+    workflow.scope(
+        name,
+        sizes={"worker": 2, "step": 2, "call": 1, "request": 1, "fingerprint": 1} | sizes,
+        bounds=dict(_BOUNDS) | dict(bounds or {}),
+        switches=switches,
+        why=why,
+    )
+
+
+_scope(
+    "undone",
+    "keyed", "fenced", "declining",
+    why="two steps and two recoveries: one step fails or is given up, its key is buried, the other is undone",
+)  # fmt: skip
+_scope(
+    "cancelled",
+    "keyed", "cancels", bounds={"state_version": 8},
+    why="a cancel against two steps that run and are undone in order; one call at a time",
+)  # fmt: skip
+_scope(
+    "late",
+    "keyed", "cancels", "call_duplicated", step=1, call=2,
+    why="a cancel, an effect that comes late or twice, the tombstone and the compensation; one step",
+)  # fmt: skip
+_scope(
+    "chained",
+    "chained", "irreversible", "cancels", "keyed", worker=1,
+    bounds={"lease_version": 1, "state_version": 12},
+    why="steps that depend on each other, some of which cannot be undone; one worker, always the owner",
+)  # fmt: skip
+_scope(
+    "branching",
+    "chained", step=3, worker=1, bounds={"lease_version": 1, "state_version": 12},
+    why="chain, fan-out and fan-in of three steps; one worker, and nothing but success and failure",
+)  # fmt: skip
+_scope(
+    "approved",
+    "gates", "keyed", "request_duplicated", step=1, fingerprint=2,
+    why="an approval and its deadline beside a takeover, of this intent or of another; one step",
+)  # fmt: skip
+_scope(
+    "approved-cancelled",
+    "gates", "keyed", "cancels", step=1, request=2,
+    why="an approval and a cancel at the same time; one step",
+)  # fmt: skip
+_scope(
+    "approved-anew",
+    "gates", "keyed", "declining", "intent_renewed", step=1, worker=1, request=2,
+    bounds={"intent_version": 2, "lease_version": 1},
+    why="an intent that came to nothing, and another that is approved anew; one worker, one step",
+)  # fmt: skip
+_scope(
+    "retried",
+    "retries", "operator", "keyed", step=1,
+    why="timers, takeovers, and a person who decides where keys are kept; one step",
+)  # fmt: skip
+_scope(
+    "attested",
+    "operator", "irreversible", step=1, bounds={"state_version": 6},
+    why="a downstream that keeps nothing: what is unknown only a person can settle; one step",
+)  # fmt: skip
+
+SMALL = (
+    "undone", "cancelled", "late", "chained", "branching", "approved", "approved-cancelled", "approved-anew",
+    "retried", "attested",
+)  # fmt: skip
+"""The scopes that are looked at where none is named: between them every claim is exercised."""

@@ -1,0 +1,293 @@
+"""What is promised about retries, cancelling, approval, compensation and requests: S13, S16–S18, S20, S26."""
+
+from __future__ import annotations
+
+from fencepost.model import State, derived, every, some, switched
+from fencepost.model.core.state import workers
+from fencepost.model.domains import Element, Member
+from fencepost.model.workflow.state import (
+    Cause,
+    Deed,
+    Knows,
+    Stands,
+    Status,
+    Wish,
+    intent_versions,
+    requests,
+    steps,
+)
+from fencepost.properties.workflow import RECORDS_LOST, WORKFLOW, has_ended, moves
+
+# §9: retries.
+
+
+@WORKFLOW.each_step("S20", section="§9", witnesses=("a_step_is_tried_again",))
+def timer_fires_once(before: State, after: State) -> object:
+    """A step is tried again only when its timer was due, once for each time, and the attempts count it."""
+    return every(
+        steps,
+        lambda x: (
+            (
+                (after.attempt[x] != before.attempt[x])
+                == moves(before, after, x, Status.retry_scheduled, Status.running)
+            )
+            and (
+                after.attempt[x] == before.attempt[x]
+                or (after.attempt[x] == before.attempt[x] + 1 and before.due[x] and not after.due[x])
+            )
+            and (not after.due[x] or before.due[x] or before.status[x] == Status.retry_scheduled)
+        ),
+    )
+
+
+# §10: cancelling and unwinding.
+
+
+@derived
+def starts(before: State, after: State, x: Element) -> object:
+    """Whether step `x` starts in this step, or is tried again."""
+    return after.status[x] == Status.running and before.status[x] != Status.running
+
+
+@WORKFLOW.each_step(
+    "S16",
+    section="§10",
+    witnesses=("a_cancel_meets_a_start", "a_cancelled_instance_ends"),
+)
+def cancel_is_honoured(before: State, after: State) -> object:
+    """After an accepted cancel no step starts, and the instance does not end succeeded."""
+    return every(
+        requests,
+        lambda r: (
+            before.wish[r] != Wish.cancel
+            or before.stands[r] == Stands.nowhere
+            or (
+                every(steps, lambda x: not starts(before, after, x))
+                and (before.finished or not after.finished or after.cause != Cause.none)
+            )
+        ),
+    )
+
+
+@WORKFLOW.each_step("S16", section="§10", witnesses=("an_instance_ends_undone",))
+def who_unwinds_goes_on_unwinding(before: State, after: State) -> object:
+    """From the commit of a cause on no step starts, and the cause stays."""
+    return before.cause == Cause.none or (
+        after.cause == before.cause
+        and every(steps, lambda x: not starts(before, after, x) and (
+            after.status[x] != Status.waiting_approval or before.status[x] == Status.waiting_approval))
+    )  # fmt: skip
+
+
+@WORKFLOW.each_step("S16", section="§10", witnesses=("a_cancel_comes_too_late",))
+def a_cancel_after_the_end_is_refused(before: State, after: State) -> object:
+    """Nothing is recorded in the inbox of a finished instance."""
+    return not before.finished or every(
+        requests, lambda r: before.stands[r] != Stands.nowhere or after.stands[r] == Stands.nowhere
+    )
+
+
+# §11: approval.
+
+
+@derived
+def is_spent(before: State, after: State, r: Element) -> object:
+    """Whether a commit consumes request `r` in this step."""
+    return before.stands[r] != Stands.consumed and after.stands[r] == Stands.consumed
+
+
+@WORKFLOW.each_step(
+    "S17", section="§11", witnesses=("an_approved_step_runs", "an_approval_of_something_else_is_refused")
+)
+def approval_spent_once(before: State, after: State) -> object:
+    """A step that waits runs only on an approval of its stored intent, recorded in time, that this spends."""
+    return every(
+        steps,
+        lambda x: (
+            not moves(before, after, x, Status.waiting_approval, Status.running)
+            or some(
+                requests,
+                lambda r: (
+                    is_spent(before, after, r)
+                    and before.wish[r] == Wish.approve
+                    and before.about[r] == x
+                    and before.in_time[r]
+                    and before.approves[r].present
+                    and before.approves[r] == before.fingerprint[x]
+                    and after.fingerprint[x] == before.fingerprint[x]
+                ),
+            )
+        ),
+    )
+
+
+@WORKFLOW.each_step("S17", section="§11", witnesses=("an_approved_step_runs",))
+def a_gated_step_waits(before: State, after: State) -> object:
+    """A step that needs an approval begins by waiting for it, with each new intent."""
+    return every(
+        steps,
+        lambda x: (
+            not before.gated[x]
+            or after.intent[x] == before.intent[x]
+            or after.status[x] == Status.waiting_approval
+        ),
+    )
+
+
+@WORKFLOW.each_step(
+    "S17", section="§11", witnesses=("a_late_approval_is_honoured", "a_late_approval_is_refused")
+)
+def an_approval_in_time_is_honoured(before: State, after: State) -> object:
+    """A step does not fail for want of an approval while one of its intent is recorded."""
+    return every(
+        steps,
+        requests,
+        lambda x, r: (
+            not moves(before, after, x, Status.waiting_approval, Status.failed)
+            or before.stands[r] != Stands.inbox
+            or before.wish[r] != Wish.approve
+            or before.about[r] != x
+            or not before.approves[r].present
+            or before.approves[r] != before.fingerprint[x]
+        ),
+    )
+
+
+@WORKFLOW.each_step("S17", section="§11", witnesses=("a_late_approval_is_refused",))
+def approvals_are_recorded_in_time(before: State, after: State) -> object:
+    """An approval is recorded only before the deadline of the step that it names."""
+    return every(
+        steps,
+        requests,
+        lambda x, r: (
+            before.stands[r] != Stands.nowhere
+            or after.stands[r] == Stands.nowhere
+            or before.wish[r] != Wish.approve
+            or before.about[r] != x
+            or not before.late[x]
+        ),
+    )
+
+
+# §12: compensation.
+
+
+@WORKFLOW.each_step("S18", section="§12", witnesses=("a_step_is_undone", "two_steps_are_undone"))
+def compensation_in_order(before: State, after: State) -> object:
+    """A step is undone only when nothing is under way and no later success is left that can be undone."""
+    return every(
+        steps,
+        lambda x: (
+            not moves(before, after, x, Status.succeeded, Status.compensating)
+            or (
+                before.cause != Cause.none
+                and before.undoable[x]
+                and every(
+                    steps,
+                    lambda y: (
+                        has_ended(before, y)
+                        or (
+                            before.status[y] == Status.succeeded
+                            and (not before.undoable[y] or before.succeeded_at[y] <= before.succeeded_at[x])
+                        )
+                    ),
+                )
+            )
+        ),
+    )
+
+
+@WORKFLOW.each_step("S18", section="§12", witnesses=("two_steps_are_undone",))
+def successes_are_dated(before: State, after: State) -> object:
+    """A success is dated by the state version of its commit, and the date stays."""
+    return every(
+        steps,
+        lambda x: (
+            (after.status[x] == Status.succeeded and before.status[x] != Status.succeeded
+             and after.succeeded_at[x] == after.state_version)
+            or ((after.status[x] != Status.succeeded or before.status[x] == Status.succeeded)
+                and after.succeeded_at[x] == before.succeeded_at[x])
+        ),
+    )  # fmt: skip
+
+
+@WORKFLOW.always("S18", section="§12", witnesses=("a_step_is_undone",), needs_off=RECORDS_LOST)
+def only_what_happened_is_undone(s: State) -> object:
+    """A compensation takes place only for an effect that happened, or that an operator attests."""
+    return every(
+        steps,
+        intent_versions,
+        lambda x, i: not s.happened[x, Deed.undo, i] or s.happened[x, Deed.act, i] or s.attested[x],
+    )
+
+
+# §4: requests.
+
+
+@WORKFLOW.each_step("S26", section="§4", witnesses=("a_request_arrives_again",))
+def request_consumed_once(before: State, after: State) -> object:
+    """A request is consumed in a commit that comes after it was recorded, once, and never goes back."""
+    return every(
+        requests,
+        lambda r: (
+            (before.stands[r] != Stands.consumed or after.stands[r] == Stands.consumed)
+            and (before.stands[r] != Stands.inbox or after.stands[r] != Stands.nowhere)
+            and (not is_spent(before, after, r) or (
+                before.stands[r] == Stands.inbox and after.state_version == before.state_version + 1))
+        ),
+    )  # fmt: skip
+
+
+@WORKFLOW.each_step("S26", section="§4", witnesses=("an_approved_step_runs",))
+def a_commit_consumes_at_most_what_it_does(before: State, after: State) -> object:
+    """What a request asks of a step happens to that step, in the commit that consumes it."""
+    return every(
+        requests,
+        steps,
+        lambda r, x: (
+            not is_spent(before, after, r) or before.about[r] != x or after.status[x] != before.status[x]
+        ),
+    )
+
+
+@WORKFLOW.each_step("S26", section="§12", witnesses=("an_operator_attests",))
+def a_person_decides(before: State, after: State) -> object:
+    """A step leaves a person's hands only by a decision about it that is consumed, or by being called off."""
+    return every(
+        steps,
+        lambda x: (
+            before.status[x] != Status.manual_intervention
+            or after.status[x] == Status.manual_intervention
+            or some(
+                requests,
+                lambda r: is_spent(before, after, r) and before.about[r] == x
+                and decides_so(before, r, after.status[x]),
+            )
+        ),
+    )  # fmt: skip
+
+
+@derived
+def decides_so(s: State, r: Element, now: Member) -> object:
+    """Whether what an operator decided by request `r` gives a step this status."""
+    return (
+        (s.wish[r] == Wish.run_again and now == Status.running)
+        or (s.wish[r] == Wish.succeeded and now == Status.succeeded)
+        or (s.wish[r] == Wish.failed and now == Status.failed)
+        or (s.wish[r] == Wish.compensated and now == Status.compensated)
+    )
+
+
+@WORKFLOW.each_step("S13", section="§12", witnesses=("an_operator_attests",))
+def attested_keys_are_buried(before: State, after: State) -> object:
+    """Where keys are kept, how an effect ended is attested only by an owner that knows it undone."""
+    return not switched("keyed") or every(
+        steps,
+        lambda x: (
+            after.attested[x] == before.attested[x]
+            or before.undoing[x]
+            or some(workers, lambda w: (
+                before.believes[w].present and before.believes[w].lease == before.lease_version
+                and before.knows[w, x] == Knows.not_happened))
+        ),
+    )  # fmt: skip
