@@ -16,6 +16,7 @@ from fencepost.model.core import core
 from fencepost.model.core.variants import VARIANTS
 from fencepost.model.effects import effects
 from fencepost.model.mutate import REFUSAL, mutants
+from fencepost.model.triggers import triggers
 from fencepost.properties import CORE, REGISTRY
 
 PINNED = json.loads((Path(__file__).parent / "pinned_counts.json").read_text())
@@ -100,7 +101,7 @@ def test_refusals_come_in_the_registry_s_order_of_precedence() -> None:
 
 
 def test_every_code_of_the_model_is_registered_and_every_registered_one_used() -> None:
-    answers = [m.name for p in (core, effects) if p.answers is not None for m in p.answers.members]
+    answers = [m.name for p in (core, effects, triggers) if p.answers is not None for m in p.answers.members]
     used = set(answers) - {"none", "ok"}
     assert used | set(ONLY_IN_IMPLEMENTATIONS) == {r.code for r in REGISTRY if r.definite}
     assert not used & set(ONLY_IN_IMPLEMENTATIONS)

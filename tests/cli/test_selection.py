@@ -43,7 +43,9 @@ def looked_at(*claims: str, **how: object) -> list[tuple[str, tuple[str, ...], l
 
 def test_without_anything_every_protocol_is_looked_at_in_its_own_scopes() -> None:
     scopes = ["small", "rederived", "fenced-queryable"]
-    assert looked_at() == [("core", (), ["small"]), ("effects", (), scopes)]
+    assert looked_at() == [
+        ("core", (), ["small"]), ("effects", (), scopes), ("triggers", (), ["small", "arrivals", "notices"]),
+    ]  # fmt: skip
 
 
 def test_every_scope_that_the_registry_names_exists_and_says_why() -> None:
@@ -58,7 +60,7 @@ def test_every_scope_that_the_registry_names_exists_and_says_why() -> None:
         (("S1",), ["core"]),
         (("S8",), ["effects"]),
         (("one_effect_per_intent",), ["effects"]),
-        (("S25",), ["core", "effects"]),
+        (("S25",), ["core", "effects", "triggers"]),
         (("S1", "S8"), ["core", "effects"]),
     ],
 )
@@ -68,20 +70,20 @@ def test_a_claim_chooses_the_protocols_that_have_it(claims: tuple[str, ...], mod
 
 def test_each_protocol_gets_its_own_claims_only() -> None:
     assert [(m, c) for m, c, _ in looked_at("S1", "S8", "S25")] == [
-        ("core", ("S1", "S25")), ("effects", ("S8", "S25")),
+        ("core", ("S1", "S25")), ("effects", ("S8", "S25")), ("triggers", ("S25",)),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("how", "models"),
     [
-        ({"scope_text": "small"}, ["core", "effects"]),
+        ({"scope_text": "small"}, ["core", "effects", "triggers"]),
         ({"scope_text": "small", "model": "effects"}, ["effects"]),
         ({"scope_text": "usual"}, ["core"]),
         ({"scope_text": "rederived"}, ["effects"]),
         ({"scope_text": "small:commit=1"}, ["core"]),
-        ({"on": ["record_expired"]}, ["effects"]),
-        ({"off": ["crash"]}, ["core", "effects"]),
+        ({"on": ["record_expired"]}, ["effects", "triggers"]),
+        ({"off": ["crash"]}, ["core", "effects", "triggers"]),
         ({"variant": "late-commit-by-id"}, ["core"]),
         ({"variant": "fence-not-compared"}, ["effects"]),
     ],
@@ -167,15 +169,16 @@ def test_a_refutation_with_a_fault_that_the_claim_needs_off_says_so() -> None:
 
 
 def test_several_protocols_are_told_one_after_another_and_their_codes_together() -> None:
-    pins = {"core:S25": "UNDETERMINED", "effects:S25": "UNDETERMINED"}
+    models = list(BUILT_IN)
+    pins = {f"{model}:S25": "UNDETERMINED" for model in models}
     Path("pins.json").write_text(json.dumps(pins), encoding="utf-8")
     common = ("simulate", "S25", "--runs", "2", "--steps", "2")
     text, data = fencepost(*common), json.loads(fencepost(*common, "--json").out)
 
     assert text.code == data["exit_code"] == 3
-    assert [line for line in text.out.splitlines() if line in ("core", "effects")] == ["core", "effects"]
+    assert [line for line in text.out.splitlines() if line in models] == models
     assert data["verdicts"] == pins
-    assert [r["subject"] for r in data["reports"]] == ["core", "effects"]
+    assert [r["subject"] for r in data["reports"]] == models
     assert fencepost(*common, "--expect", "pins.json").code == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 from fencepost.checker.subject import UsageError, load_all
 from fencepost.cli.adapters import subjects_for
 from fencepost.properties import CORE, EFFECTS, Kind
-from fencepost.reference.adapter import make_sqlite
+from fencepost.reference.adapter import make_reference, make_sqlite
 
 from .support import fencepost, users_file
 
@@ -100,6 +100,12 @@ def test_a_claim_about_effects_is_refused_of_what_does_not_declare_them(claim: s
         return
     with pytest.raises(UsageError, match=rf"{claim} is a claim about effects, which .* does not declare"):
         subjects_for(make_sqlite(), load_all(), [claim])
+
+
+def test_a_claim_about_triggers_is_refused_of_every_implementation() -> None:
+    with pytest.raises(UsageError, match="about triggers, which implementations cannot be run beside yet"):
+        subjects_for(make_reference(), load_all(), ["S21-trigger"])
+    assert [s.model for s in subjects_for(make_reference(), load_all())] == ["core", "effects"]
 
 
 def test_the_refusal_says_what_to_declare() -> None:

@@ -47,10 +47,10 @@ def claims_page() -> str:
 
 # The claims
 
-What fencepost claims of its protocols: `core`, a lease and the commits under it, and `effects`, an effect
-outside and its downstream. Each claim is one Python function. `fencepost list claims` prints the same lists,
-and `fencepost explain S1` all there is to say about one of them. Several claims can share an id; the verdict
-of an id is the worst of its claims.
+What fencepost claims of its protocols: `core`, a lease and the commits under it; `effects`, an effect outside
+and its downstream; and `triggers`, what comes in once and what goes out once. Each claim is one Python
+function. `fencepost list claims` prints the same lists, and `fencepost explain S1` all there is to say about
+one of them. Several claims can share an id; the verdict of an id is the worst of its claims.
 
 A claim *needs off* the switches of the world against which it promises nothing: with each of them on it is
 refuted, and `fencepost check S8 --on record_expired` shows by which run. That is no fault of the protocol.

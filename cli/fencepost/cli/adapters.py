@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -54,16 +54,34 @@ def subjects_for(adapter: Adapter, subjects: Iterable[Subject], claims: Iterable
     UsageError for one of `claims` that only the others have.
     """
     among = list(subjects)
-    fitting = [s for s in among if s.model == DEFAULT or Capability.EFFECTS in adapter.capabilities]
+    fitting = [s for s in among if _can_be_asked(s.model, adapter)]
     for claim in claims:
         owners = [s for s in among if s.has(claim)]
         if owners and not any(s is f for s in owners for f in fitting):
             about = owners[0].model
+            if about not in ASKED_OF_IMPLEMENTATIONS:
+                raise UsageError(
+                    f"{claim} is a claim about {about}, which implementations cannot be run beside yet; "
+                    f"`fencepost check {claim}` looks at the model"
+                )
             raise UsageError(
                 f"{claim} is a claim about {about}, which {adapter.name} does not declare to have; add "
                 f"Capability.{about.upper()} to its capabilities and write what EffectsAdapter names"
             )
     return fitting
+
+
+def _can_be_asked(model: str, adapter: Adapter) -> bool:
+    """Whether adapters speak of a protocol at all, and this one says that it has what it is about."""
+    needed = ASKED_OF_IMPLEMENTATIONS.get(model, ())
+    return model in ASKED_OF_IMPLEMENTATIONS and all(c in adapter.capabilities for c in needed)
+
+
+ASKED_OF_IMPLEMENTATIONS: Mapping[str, tuple[Capability, ...]] = {
+    DEFAULT: (),
+    "effects": (Capability.EFFECTS,),
+}
+"""The protocols that implementations are run beside, with what an adapter has to declare for each."""
 
 
 def _made(spec: str, make: Any) -> Any:

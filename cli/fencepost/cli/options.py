@@ -84,7 +84,7 @@ def with_file(what: str) -> Callable[[Any], Any]:
     return _once("--with", "file", metavar="FILE", what=what)
 
 
-MODEL = _once("--model", metavar="NAME", what="Only this built-in protocol: core or effects.")
+MODEL = _once("--model", metavar="NAME", what="Only this built-in protocol, such as core or effects.")
 
 SUBJECT: Callable[[Any], Any] = _all(
     with_file("A Python file with claims of your own, a changed model, or both."),

@@ -22,9 +22,11 @@ from fencepost.model import terms as t
 from fencepost.model.core import core
 from fencepost.model.domains import INTEGER, Range
 from fencepost.model.effects import effects
-from fencepost.model.effects.scopes import SWEEP
+from fencepost.model.effects import scopes as effects_scopes
 from fencepost.model.protocol import did_you_mean
-from fencepost.properties import CORE, EFFECTS, Claim, ClaimError, Claims, Kind
+from fencepost.model.triggers import scopes as triggers_scopes
+from fencepost.model.triggers import triggers
+from fencepost.properties import CORE, EFFECTS, TRIGGERS, Claim, ClaimError, Claims, Kind
 
 if TYPE_CHECKING:
     from fencepost.model.core.variants import Variant
@@ -228,6 +230,8 @@ class BuiltIn:
     """Looked at where none is named, in order; what each is for, its `why` says."""
     sweep_scopes: tuple[str, ...]
     """The scopes for sweeps, which search a changed protocol hundreds of times."""
+    unneeded_in: str
+    """The module of its `UNNEEDED`: why lines are there that no claim needs."""
 
     @property
     def name(self) -> str:
@@ -240,6 +244,12 @@ class BuiltIn:
         found: Mapping[str, Variant] = importlib.import_module(self.variants_in).VARIANTS
         return found
 
+    @property
+    def unneeded(self) -> Mapping[tuple[str, str], str]:
+        """Why lines of it are there that no claim needs, by action and line."""
+        found: Mapping[tuple[str, str], str] = importlib.import_module(self.unneeded_in).UNNEEDED
+        return found
+
     def subject(self, variant: str = "") -> Subject:
         """The protocol or one of its variants, with its claims."""
         if not variant:
@@ -248,25 +258,35 @@ class BuiltIn:
         return Subject(self.variants[variant].protocol, self.claims, variant=variant, unbroken=self.protocol)
 
 
+def _built_in(
+    protocol: Protocol, claims: Claims, scopes: tuple[str, ...], sweep_scopes: tuple[str, ...]
+) -> BuiltIn:
+    """A protocol whose modules are named as all are."""
+    name = protocol.name
+    return BuiltIn(
+        protocol,
+        claims,
+        f"fencepost.model.{name}.variants",
+        scopes,
+        sweep_scopes,
+        f"fencepost.properties.unneeded_{name}" if name != DEFAULT else "fencepost.properties.unneeded",
+    )
+
+
+DEFAULT = core.name
+"""What claims are about that do not say so."""
+
 BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
     {
         b.name: b
         for b in (
-            BuiltIn(core, CORE, "fencepost.model.core.variants", ("small",), ("quick",)),
-            BuiltIn(
-                effects,
-                EFFECTS,
-                "fencepost.model.effects.variants",
-                ("small", "rederived", "fenced-queryable"),
-                SWEEP,
-            ),
+            _built_in(core, CORE, ("small",), ("quick",)),
+            _built_in(effects, EFFECTS, ("small", "rederived", "fenced-queryable"), effects_scopes.SWEEP),
+            _built_in(triggers, TRIGGERS, ("small", "arrivals", "notices"), triggers_scopes.SWEEP),
         )
     }
 )
 """By name, in the order in which they are read."""
-
-DEFAULT = core.name
-"""What claims are about that do not say so."""
 
 
 def built_in(model: str) -> BuiltIn:

@@ -181,13 +181,8 @@ def sweep(
 
 def reasons_for(subject: Subject) -> Mapping[tuple[str, str], str]:
     """Why lines of a built-in protocol, or of one that varies it, are there although no claim needs them."""
-    if subject.model == "effects":
-        from fencepost.properties.unneeded_effects import UNNEEDED as FOR_EFFECTS
-
-        return FOR_EFFECTS
-    from fencepost.properties.unneeded import UNNEEDED
-
-    return UNNEEDED
+    built_in = subject.built_in
+    return {} if built_in is None else built_in.unneeded
 
 
 def _variants(setting: _Setting) -> Iterator[SweepRow]:

@@ -53,6 +53,15 @@ FIRST: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("quick-queryable", 'decide_call: without `refuse_unless(not switched("fenced")'),
         ("quick-unkeyed", "decide_call: without `s.revision ="),
     ),
+    "triggers": (
+        ("quick-notices", "decide_notice: without `s.kept["),
+        ("quick-notices", "decide_notice: without `s.received["),
+        ("quick-notices", "send_notice: without `when(s.row[i].present)"),
+        ("quick-notices", 'finish: refused and yet done: `refuse_unless(not s.row[i].finished, "finished")'),
+        ("quick-arrivals", "decide_trigger: without `s.row[i] = Row("),
+        ("quick-arrivals", "decide_trigger: without `s.record["),
+        ("quick-arrivals", "receive_answer: without `s.told[r] = absent"),
+    ),
 }
 """By protocol: scopes, and how the names of changes begin that break something there, one for each claim.
 

@@ -27,9 +27,6 @@ from fencepost.model.outside import (
     wrapped,
 )
 
-_MODELS = ("fencepost.model.core", "fencepost.model.effects", "fencepost.model.workflow")
-"""Where, beside the language, the built-in models are."""
-
 _CHECKED: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 Finding = tuple[ast.AST, str, str]
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -96,7 +93,8 @@ def _helper(outside: Outside) -> Iterator[FunctionType]:
 
 def _is_language(function: FunctionType) -> bool:
     module = str(function.__globals__.get("__name__", ""))  # a wrapper takes over another's __module__
-    return module.startswith("fencepost.model.") and not module.startswith(_MODELS)
+    # The language is the modules beside each other; a built-in model is a package of its own beneath them.
+    return module.startswith("fencepost.model.") and module.count(".") == len(("model", "language"))
 
 
 def _definition(function: Callable[..., Any]) -> Definition:

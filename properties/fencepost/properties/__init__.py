@@ -1,10 +1,17 @@
-"""What fencepost claims, with witnesses, and the registry of refusals. Start with `core`, then `effects`."""
+"""What fencepost claims, with witnesses, and the registry of refusals. Start with `core`."""
 
-from fencepost.properties import supporting, supporting_effects, workflow_requests, workflow_witnesses
+from fencepost.properties import (
+    supporting,
+    supporting_effects,
+    supporting_triggers,
+    workflow_requests,
+    workflow_witnesses,
+)
 from fencepost.properties.claims import Claim, ClaimError, Claims, Kind
 from fencepost.properties.core import CORE
 from fencepost.properties.effects import EFFECTS
 from fencepost.properties.refusals import REFUSALS, REGISTRY, Refusal
+from fencepost.properties.triggers import TRIGGERS
 from fencepost.properties.workflow import WORKFLOW
 
 __all__ = [
@@ -12,6 +19,7 @@ __all__ = [
     "EFFECTS",
     "REFUSALS",
     "REGISTRY",
+    "TRIGGERS",
     "WORKFLOW",
     "Claim",
     "ClaimError",
@@ -20,6 +28,7 @@ __all__ = [
     "Refusal",
     "supporting",
     "supporting_effects",
+    "supporting_triggers",
     "workflow_requests",
     "workflow_witnesses",
 ]

@@ -1,6 +1,7 @@
-"""Why a claim about outside effects breaks under a fault that it needs off: a sentence for each pair.
+"""Why a claim breaks under a fault that it needs off: a sentence for each pair.
 
-The runs are in `docs/needs-off.md`, which the tests make from a search; they report a pair without a run.
+The runs of outside effects are in `docs/needs-off.md`, which the tests make from a search. They report a pair
+without a run, also of triggers and notifications.
 """
 
 from __future__ import annotations
@@ -101,3 +102,57 @@ WHY: Mapping[tuple[str, str], str] = {
         "The restart loses the tombstone, and the late request lands."
     ),
 }
+
+WHY_TRIGGERS: Mapping[tuple[str, str], str] = {
+    ("one_instance_per_trigger", _EXPIRED): (
+        "The record of the first delivery is forgotten while the source may still deliver the event again, "
+        "and the second delivery looks like the first."
+    ),
+    ("one_instance_per_trigger", _VOLATILE): (
+        "The rows outlive the restart and the dedup records do not, so a delivery after it begins another "
+        "instance."
+    ),
+    ("one_instance_per_trigger", _TORN): (
+        "The row was written and the store died before the record, so the event that comes again is new "
+        "to it."
+    ),
+    ("one_instance_per_trigger", _MINTED): (
+        "The event that is delivered again has a key of its own, under which nothing is kept."
+    ),
+    ("an_answered_trigger_has_an_instance", _TORN): (
+        "The record was written and the store died before the row; the event that comes again is answered "
+        "from the record, with an instance that there is not."
+    ),
+    ("an_answered_trigger_has_an_instance", _MINTED): (
+        "The key minted for a delivery happens to be that of another event, and the source is told that this "
+        "one is taken."
+    ),
+    ("every_ok_names_the_instance_of_its_trigger", _TORN): (
+        "The record names an instance whose row was never written."
+    ),
+    ("every_ok_names_the_instance_of_its_trigger", _MINTED): (
+        "The key minted for a delivery happens to be that of another event, whose instance is named."
+    ),
+    ("one_notification_per_target", _EXPIRED): (
+        "The recipient deduplicates only as long as it keeps the key, and forgets it while a second copy is "
+        "on its way."
+    ),
+    ("one_notification_per_target", _VOLATILE): (
+        "The recipient restarts without the keys that it had in memory, and takes what it has had."
+    ),
+    ("one_notification_per_target", _TORN): (
+        "The notification reached its target, but the recipient died before it kept the key."
+    ),
+    ("one_notification_per_target", _MINTED): (
+        "The notification that is sent again has a key of its own, which the recipient does not know."
+    ),
+    ("what_is_recorded_as_sent_was_received", _TORN): (
+        "The recipient kept the key, died before it passed the notification on, and answers ok when it comes "
+        "again."
+    ),
+    ("what_is_recorded_as_sent_was_received", _MINTED): (
+        "The key minted for one version of the target happens to be that of another, so the recipient "
+        "answers ok without passing it on."
+    ),
+}
+"""The same for triggers and notifications."""

@@ -1,0 +1,40 @@
+"""Teeth: what is taken away from the model of triggers is noticed, or a reason is written for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fencepost.checker.subject import Subject
+from fencepost.checker.sweeps import SweepReport, sweep
+from fencepost.model.mutate import KINDS, REFUSAL, mutants
+from fencepost.model.triggers import triggers
+from fencepost.model.triggers.scopes import SWEEP
+from fencepost.properties import TRIGGERS
+from fencepost.properties.unneeded_triggers import UNNEEDED
+
+SUBJECT = Subject(triggers, TRIGGERS)
+
+
+def _swept(*kinds: str) -> SweepReport:
+    return sweep(SUBJECT, scope=SWEEP, kinds=kinds, jobs=2)
+
+
+def test_every_kind_of_change_is_tried() -> None:
+    assert {m.kind for m in mutants(triggers)} == set(KINDS)
+
+
+def test_every_refusal_is_needed_where_every_witness_is_in_reach() -> None:
+    report = _swept(REFUSAL)
+    assert report.notes == ()
+    assert [r.name for r in report.unaccounted] == []
+    assert {r.outcome for r in report.rows} == {"caught"}
+
+
+@pytest.mark.slow
+def test_every_change_is_noticed_or_explained_and_every_reason_is_used() -> None:
+    report = _swept(*KINDS)
+    assert [r.name for r in report.unaccounted] == []
+    silent = [r for r in report.rows if r.outcome == "nothing broke"]
+    unused = [key for key in UNNEEDED if not any(key[0] == r.action and key[1] in r.name for r in silent)]
+    assert unused == []
+    assert report.unbroken == ()
