@@ -19,6 +19,7 @@ OPERATIONS = {"acquire": "acquire", "renew": "renew", "release": "release", "dec
 
 ONLY_THE_STORE = {
     "no-such-instance": "the model has one instance, and it is there",
+    "instance-exists": "likewise",
     "lease-version-exhausted": "the model's versions have no end; where a scope ends them is a cut, no guard",
     "state-version-exhausted": "likewise",
 }
@@ -70,3 +71,9 @@ def test_each_code_that_only_the_store_has_is_used_by_it_and_unknown_to_the_mode
     answers = {member.name for member in core.answers.members} if core.answers is not None else set()
     assert set(ONLY_THE_STORE) <= used
     assert set(ONLY_THE_STORE) & answers == set()
+
+
+@pytest.mark.parametrize("operation", PRECEDENCE)
+def test_each_code_of_the_store_is_registered_and_the_registry_has_its_order(operation: str) -> None:
+    found = [code for code in PRECEDENCE[operation] if code not in ONLY_THE_STORE]
+    assert found == sorted(found, key=precedence)

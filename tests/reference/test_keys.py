@@ -11,7 +11,15 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from fencepost.reference import ArgumentError, canonical_json, fingerprint, step_key
+from fencepost.reference import (
+    ArgumentError,
+    canonical_json,
+    compensation_key,
+    fingerprint,
+    notification_key,
+    step_key,
+    trigger_key,
+)
 
 FIXED = settings(derandomize=True, deadline=None, database=None)
 
@@ -190,3 +198,57 @@ def test_a_key_looks_as_the_protocol_has_it() -> None:
 def test_a_key_of_parts_that_cannot_be_is_an_error(parts: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         step_key(*parts)
+
+
+# The four domains of keys (§6).
+
+VERSION = st.integers(1, 10**6)
+DOMAINS: dict[Any, tuple[st.SearchStrategy[Any], ...]] = {
+    trigger_key: (PART, PART),
+    step_key: (PART, PART, PART, VERSION),
+    compensation_key: (PART, PART, VERSION),
+    notification_key: (PART, PART, PART, VERSION),
+}
+CALLS = st.sampled_from(list(DOMAINS)).flatmap(
+    lambda domain: st.tuples(st.just(domain), st.tuples(*DOMAINS[domain]))
+)
+
+
+@settings(FIXED, max_examples=500)
+@given(CALLS, CALLS)
+@example((trigger_key, ("a", "b:c-v1")), (step_key, ("trigger/a", "b", "c", 1)))
+@example((compensation_key, ("a:b", "c", 1)), (compensation_key, ("a", "b:c", 1)))
+@example((notification_key, ("a", "b", "c-v1", 2)), (notification_key, ("a", "b", "c", 12)))
+@example((step_key, ("compensation/a", "b", "c", 1)), (compensation_key, ("a", "b:c", 1)))
+def test_keys_are_one_only_for_the_same_parts_of_the_same_domain(one: Any, other: Any) -> None:
+    (first, parts), (second, other_parts) = one, other
+    assert (first(*parts) == second(*other_parts)) == (one == other)
+
+
+@FIXED
+@given(CALLS)
+def test_a_key_of_any_domain_is_ascii_without_blanks_and_stays_the_same(call: Any) -> None:
+    domain, parts = call
+    key = domain(*parts)
+    assert re.fullmatch(r"[!-~]+", key)
+    assert domain(*parts) == key
+
+
+def test_keys_of_the_other_domains_read_as_what_they_are() -> None:
+    assert trigger_key("shop", "event-7") == "trigger/shop:event-7"
+    assert compensation_key("order-42", "charge", 1) == "compensation/order-42:charge-v1"
+    assert notification_key("order-42", "shipped", "ada", 3) == "notification/order-42:shipped:ada-v3"
+
+
+@pytest.mark.parametrize(
+    ("message", "make"),
+    [
+        ("trigger_key: source is empty", lambda: trigger_key("", "e")),
+        ("compensation_key: compensation_version is 0", lambda: compensation_key("i", "s", 0)),
+        ("notification_key: target_version is -1", lambda: notification_key("i", "k", "r", -1)),
+        ("notification_key: recipient must be a str", lambda: notification_key("i", "k", 7, 1)),
+    ],
+)
+def test_parts_that_cannot_be_are_an_error_in_each_domain(message: str, make: Any) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()

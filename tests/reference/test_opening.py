@@ -22,12 +22,17 @@ from fencepost.reference import (
     StoreBusyError,
     StoreError,
     open_store,
+    operator_decision,
 )
 
-from .support import Clock, commit_on, dump, leased, ok
+from . import lifecycle
+from .support import ADA, LEASE_MS, Clock, commit_on, dump, leased, ok
 
 VERSION_1 = Path(__file__).with_name("version_1.sql")
 """A store as the first version made it, in SQL: one instance, leased, with one commit."""
+
+VERSION_2 = Path(__file__).with_name("version_2.sql")
+"""One as the second version made it: five instances, and steps of every kind."""
 
 
 def execute(path: Path, *statements: str) -> None:
@@ -84,7 +89,7 @@ def test_an_empty_database_that_something_else_has_marked_is_refused(
         open_store(path, clock_ms=clock)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(3, "upgrade fencepost"), (0, "it is damaged")])
+@pytest.mark.parametrize(("version", "advice"), [(4, "upgrade fencepost"), (0, "it is damaged")])
 def test_another_schema_version_is_refused_and_left_alone(
     version: int, advice: str, path: Path, clock: Clock
 ) -> None:
@@ -92,51 +97,116 @@ def test_another_schema_version_is_refused_and_left_alone(
         leased(store)
     execute(path, f"pragma user_version = {version}")
     before = dump(path)
-    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1 to 2; {advice}"):
+    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1 to 3; {advice}"):
         open_store(path, clock_ms=clock)
     assert dump(path) == before
 
 
-def test_a_file_of_version_1_is_upgraded_and_keeps_what_it_holds(path: Path, clock: Clock) -> None:
+def make_old(path: Path, version: Path) -> dict[str, list[dict[str, Any]]]:
+    """A file of an older version; its rows, by table and by the names of their columns."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(VERSION_1.read_text())
-    before = dump(path)
+        connection.executescript(version.read_text())
+    return named_rows(path)
+
+
+def named_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        tables = connection.execute("select name from sqlite_schema where type = 'table'").fetchall()
+        return {
+            name: [dict(row) for row in connection.execute(f"select * from {name}")] for (name,) in tables
+        }
+
+
+@pytest.mark.parametrize("version", [VERSION_1, VERSION_2], ids=["1", "2"])
+def test_a_file_of_an_older_version_is_upgraded_and_keeps_every_row(
+    version: Path, path: Path, clock: Clock
+) -> None:
+    before = make_old(path, version)
     with open_store(path, clock_ms=clock) as store:
-        assert pragma(store, "user_version") == 2
+        assert pragma(store, "user_version") == 3
+        assert store._connection.execute("pragma foreign_key_check").fetchall() == []
+        assert store._connection.execute("pragma integrity_check").fetchall() == [("ok",)]
+    after = named_rows(path)
+    for table, rows in before.items():
+        kept = [{name: row[name] for name in rows[0]} for row in after[table]] if rows else after[table]
+        assert kept == rows, table
+
+
+def test_the_tables_of_an_upgraded_file_are_those_of_a_new_one(path: Path, clock: Clock) -> None:
+    found = []
+    for version in (None, VERSION_1, VERSION_2):
+        file = path.with_name(f"{version and version.stem}.db")
+        if version is not None:
+            make_old(file, version)
+        with open_store(file, clock_ms=clock) as store:
+            schema = store._connection.execute("select type, name, sql from sqlite_schema order by name")
+            found.append([(kind, name, sql and sql.split()) for kind, name, sql in schema])
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) > 20
+
+
+def test_work_goes_on_in_a_file_of_version_1(path: Path, clock: Clock) -> None:
+    make_old(path, VERSION_1)
+    with open_store(path, clock_ms=clock) as store:
         row = ok(store.read("order-1"))
         assert (row.lease_version, row.state_version, row.steps) == (1, 1, ())
         assert [entry.commit_id for entry in store.log("order-1")] == ["0-1"]
         change = StepChange("charge", StepStatus.RUNNING)
         ok(store.commit(replace(commit_on(row, "0-2"), changes=(change,))))
-    kept = {name: dump(path)[name] for name in before if name == "event_log"}
-    assert set(before["event_log"]) < set(kept["event_log"])
-    schema = "select type, name, sql from sqlite_schema order by name"
-    with open_store(path.with_name("new.db"), clock_ms=clock) as store:
-        new = store._connection.execute(schema).fetchall()
+
+
+def test_work_goes_on_in_a_file_of_version_2(path: Path, clock: Clock) -> None:
+    """A step left running gets its outcome, one that was handed over a person's decision, one is undone."""
+    make_old(path, VERSION_2)
+    clock.now_ms = 1_200
     with open_store(path, clock_ms=clock) as store:
-        upgraded = store._connection.execute(schema).fetchall()
-    words = [[(kind, name, sql and sql.split()) for kind, name, sql in each] for each in (new, upgraded)]
-    assert words[0] == words[1]
+        before = {step.step: step for step in ok(store.read("order-1")).steps}
+        assert (before["again"].attempt, before["again"].former_evidence) == (2, "fenced-and-not-found")
+        assert (before["done"].receipt, before["done"].succeeded_at_version) == ("receipt-1", 2)
+        assert (before["given-up"].evidence, before["asked"].from_status) == ("tombstoned", "running")
+        assert len(store.step_log("order-1")) == 17
+        ok(store.acquire("order-1", ADA, lease_ms=LEASE_MS))
+        ok(
+            lifecycle.commit(
+                store,
+                StepChange("held", StepStatus.SUCCEEDED, receipt="receipt-2"),
+                *(StepChange(name, StepStatus.SUCCEEDED, receipt=name) for name in ("again", "running")),
+            )
+        )
+        decided = operator_decision("1", requester="eve", step="asked", status=StepStatus.FAILED)
+        number = lifecycle.asked(store, decided)
+        failed = StepChange("asked", StepStatus.FAILED, decision=number)
+        ok(lifecycle.commit(store, failed, move=lifecycle.UNWIND))
+        ok(lifecycle.commit(store, lifecycle.undoing("done")))
+        undone = StepChange("done", StepStatus.COMPENSATED, receipt="refunded")
+        ok(lifecycle.commit(store, undone, finishes=True))
+        assert ok(store.read("order-1")).status == "failed"
+        assert [ok(store.read(f"order-{n}")).status for n in range(2, 6)] == [
+            "succeeded",
+            "failed",
+            "cancelled",
+            "running",
+        ]
 
 
 class FailsToUpgrade(sqlite3.Connection):
     """Breaks at the last statement of an upgrade."""
 
     def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
-        if "user_version = 2" in statement:
+        if "user_version = 3" in statement:
             raise sqlite3.OperationalError("disk I/O error")
         return super().execute(statement, *arguments)
 
 
-def test_an_upgrade_that_breaks_leaves_the_file_as_it_was(path: Path, clock: Clock) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(VERSION_1.read_text())
-    before = dump(path)
+@pytest.mark.parametrize("version", [VERSION_1, VERSION_2], ids=["1", "2"])
+def test_an_upgrade_that_breaks_leaves_the_file_as_it_was(version: Path, path: Path, clock: Clock) -> None:
+    before = make_old(path, version)
     with pytest.raises(StoreError, match="disk I/O error"):
         open_store(path, clock_ms=clock, connection_class=FailsToUpgrade)
-    assert dump(path) == before
+    assert named_rows(path) == before
     with open_store(path, clock_ms=clock) as store:
-        assert ok(store.read("order-1")).state_version == 1
+        assert ok(store.read("order-1")).state_version >= 1
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, clock: Clock) -> None:

@@ -119,10 +119,21 @@ def test_the_codes_of_a_statement_are_those_of_its_operation_in_order_of_precede
     assert tuple(guard.code for guard in guards) == codes.PRECEDENCE[operation]
 
 
-@pytest.mark.parametrize("operation", ["change_step", "finish"])
-def test_each_guard_on_steps_refuses_an_illegal_transition(operation: str) -> None:
-    guards = {guard.code for guard in guards_of(getattr(STATEMENTS, operation))}
-    assert guards == set(codes.PRECEDENCE[operation]) == {"illegal-transition"}
+PARTS = ("consume", "move", "change_step", "compensate_step", "settle_step", "notify", "finish")
+OUTSIDE = ("begin", "redeliver", "request", "register_migration", "deliver")
+
+
+@pytest.mark.parametrize("operation", [*PARTS, *OUTSIDE])
+def test_the_guards_of_what_a_commit_carries_and_of_requests_stand_in_order_of_precedence(
+    operation: str,
+) -> None:
+    found = [guard.code for guard in guards_of(getattr(STATEMENTS, operation))]
+    assert tuple(dict.fromkeys(found)) == codes.PRECEDENCE[operation]
+    assert found == sorted(found, key=codes.PRECEDENCE[operation].index)
+
+
+def test_each_operation_with_codes_is_one_that_is_looked_at_here() -> None:
+    assert set(codes.PRECEDENCE) == {*WRITERS, *PARTS, *OUTSIDE, "read", "ask"}
 
 
 def test_asking_is_refused_like_reading() -> None:
@@ -146,9 +157,12 @@ def test_one_code_stands_for_one_predicate_in_every_statement() -> None:
 def test_every_line_that_writes_says_what_it_does() -> None:
     assert effects_of(STATEMENTS.commit) == (
         Effect("state_version = state_version + 1", "state_version rises by one"),
-        Effect("status = iif(:finishes, 'succeeded', status)", "status succeeded, if finishing"),
+        Effect(
+            "status = iif(:finishes and status = 'running', 'succeeded', status)", "succeeded, if finishing"
+        ),
     )
-    inserting = ("create", "append", "begin_step", "append_step")
+    inserting = ("create", "append", "begin_step", "append_step", "begin", "record_trigger", "plan_step")
+    inserting += ("plan_dependency", "register_migration", "request", "notify")
     for field in fields(Statements):
         statement = getattr(STATEMENTS, field.name)
         assignments = [line for line in statement.splitlines() if line.startswith(("   set ", "     , "))]

@@ -36,6 +36,9 @@ ENTRY = {
 }
 
 
+COLUMNS = "instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status"
+
+
 def insert_entry(connection: sqlite3.Connection, **changes: object) -> None:
     entry = ENTRY | changes
     columns, values = ", ".join(entry), ", ".join(f":{name}" for name in entry)
@@ -126,9 +129,9 @@ def test_the_event_log_is_not_rewritten(statement: str, back_door: sqlite3.Conne
     ("statement", "why"),
     [
         ("insert into instances select * from instances", "UNIQUE"),
-        ("insert into instances values ('order-2', null, null, 1, null, 0, 'running')", "CHECK"),
-        ("insert into instances values ('order-2', null, null, 0, 500, 0, 'running')", "CHECK"),
-        ("insert into instances values ('order-2', 'ada', 0, 0, null, 0, 'running')", "CHECK"),
+        (f"insert into instances ({COLUMNS}) values ('order-2', null, null, 1, null, 0, 'running')", "CHECK"),
+        (f"insert into instances ({COLUMNS}) values ('order-2', null, null, 0, 500, 0, 'running')", "CHECK"),
+        (f"insert into instances ({COLUMNS}) values ('order-2', 'ada', 0, 0, null, 0, 'running')", "CHECK"),
         ("delete from instances", "FOREIGN KEY"),
         ("update instances set instance = 'order-2'", "FOREIGN KEY"),
         ("insert into clock values (2, 0)", "CHECK"),

@@ -24,7 +24,7 @@ from fencepost.reference import (
 
 from .support import BOB, LEASE_MS, Clock, changed, code, commit_on, dump, intent, leased, ok, refusal
 
-PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED, MANUAL = StepStatus
+PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED, MANUAL, *_ = StepStatus
 
 STARTED = StepChange("charge", RUNNING, intent=intent())
 UNWINDING = StepChange("charge", RUNNING, unwinding="the order was withdrawn")

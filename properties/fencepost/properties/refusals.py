@@ -56,9 +56,55 @@ REGISTRY: tuple[Refusal, ...] = (
         "Read the row again and decide anew; never repeat the commit with the new version blindly.",
     ),
     Refusal(
+        "no-such-request",
+        "The inbox of the instance has no request of the number that the commit names.",
+        "Mend the caller: name requests by the numbers that were read from the inbox.",
+    ),
+    Refusal(
+        "request-consumed",
+        "The request that the commit names has taken effect already, in an earlier commit.",
+        "Read the row and its inbox again; a request takes effect once.",
+    ),
+    Refusal(
         "illegal-transition",
-        "Both versions are right, but the step cannot change its status so.",
+        "Both versions are right, but the step, or the instance, cannot change its status so.",
         "Mend the caller: it decided on something else than what it read.",
+    ),
+    Refusal(
+        "no-such-migration",
+        "No migration of that name is registered from the instance's definition to the other one.",
+        "Register it, or commit the instance as manual_intervention: it does not run under other code.",
+    ),
+    Refusal(
+        "no-such-step",
+        "The instance has no step of that name, or the step has no gate that an approval could open.",
+        "Mend the requester: it names another step than the one that it saw.",
+    ),
+    Refusal(
+        "no-such-notification",
+        "The instance has stored no notification with that key.",
+        "Mend the caller: a notification is committed before it is sent, and sent under its stored key.",
+    ),
+    Refusal(
+        "deadline-passed",
+        "The store's now has reached the deadline: of the step, of its approval, or of the instance.",
+        "Do not start it. A step that waits for the approval is committed as failed; otherwise unwind.",
+    ),
+    Refusal(
+        "not-due",
+        "The timer, or the deadline that the commit appeals to, lies after the store's now.",
+        "Wait until it is due on the store's now, then commit again.",
+        retryable=True,
+    ),
+    Refusal(
+        "approval-recorded",
+        "A decision on the approval was recorded before the deadline and waits in the inbox.",
+        "Read the inbox and consume the decision: one recorded in time is honoured however late.",
+    ),
+    Refusal(
+        "cancel-requested",
+        "A cancel waits in the inbox: until it is consumed no step starts and the instance does not end.",
+        "Read the inbox, and commit the instance as unwinding with the number of the cancel.",
     ),
     Refusal(
         "stale-token",
@@ -67,7 +113,8 @@ REGISTRY: tuple[Refusal, ...] = (
     ),
     Refusal(
         "key-conflict",
-        "The idempotency key is known, with another fingerprint: the same key for something else.",
+        "The idempotency key is known, with another fingerprint: the same key for something else. So is the "
+        "id of an event, a request or a migration.",
         "Mend the caller: parameters were derived anew, or a key was used twice. Of one's own effect nothing "
         "is known.",
     ),

@@ -42,6 +42,7 @@ from fencepost.reference.rewind import Contents, Rewinder
 from fencepost.reference.sql import STATEMENTS, Statements
 from fencepost.reference.store import Store
 from fencepost.reference.values import (
+    FINISHED,
     Answer,
     Commit,
     Entry,
@@ -465,7 +466,7 @@ def _row(row: Row) -> a.Row:
         lease_version=row.lease_version,
         expires_at_ms=row.expires_at_ms,
         state_version=row.state_version,
-        finished=row.status != "running",
+        finished=row.status in FINISHED,
     )
 
 

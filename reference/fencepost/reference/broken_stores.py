@@ -75,7 +75,7 @@ LYING: Mapping[str, Statements] = {
         STATEMENTS,
         commit=sql.COMMIT_STATE.replace(
             "state_version = state_version + 1", "state_version = state_version"
-        ).replace("iif(:finishes, 'succeeded', status)", "iif(:finishes, status, status)"),
+        ).replace("iif(:finishes and status = 'running', 'succeeded', status)", "status"),
         append=re.sub(
             r"insert into .*?\nvalues \((.*)\)  -- effect.*", r"select \1", sql.APPEND, flags=re.DOTALL
         ),

@@ -11,6 +11,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+APPROVAL_RECORDED: Final = "approval-recorded"
+"""A decision on the approval was recorded in time and stands in the inbox: it is honoured (§11)."""
+
+CANCEL_REQUESTED: Final = "cancel-requested"
+"""A cancel stands in the inbox: no step starts, nor does the instance end, before it is consumed (§10)."""
+
+DEADLINE_PASSED: Final = "deadline-passed"
+"""The store's now has reached the deadline of the step, of its approval, or of the instance (§9, §11)."""
+
 FINISHED: Final = "finished"
 """The instance is finished: nobody acquires it or commits to it any more (§3, §4)."""
 
@@ -19,6 +28,9 @@ ILLEGAL_TRANSITION: Final = "illegal-transition"
 
 INSTANCE_EXISTS: Final = "instance-exists"
 """The trigger names an instance whose row is already there (§4)."""
+
+KEY_CONFLICT: Final = "key-conflict"
+"""The event, request, migration or notification is known under this id, as something else (§6, §13)."""
 
 LEASE_EXPIRED: Final = "lease-expired"
 """The caller's lease is over: it ran out or was released, though nobody has taken it since (§3, §4)."""
@@ -32,8 +44,26 @@ LEASE_VERSION_EXHAUSTED: Final = "lease-version-exhausted"
 NO_SUCH_INSTANCE: Final = "no-such-instance"
 """There is no row of that name."""
 
+NO_SUCH_MIGRATION: Final = "no-such-migration"
+"""No migration of that name is registered between these two definitions (§14)."""
+
+NO_SUCH_NOTIFICATION: Final = "no-such-notification"
+"""The instance has stored no notification with that key (§13)."""
+
+NO_SUCH_REQUEST: Final = "no-such-request"
+"""The inbox of the instance has no request of that number (§4)."""
+
+NO_SUCH_STEP: Final = "no-such-step"
+"""The instance has no step of that name, or none with a gate for an approval (§11)."""
+
+NOT_DUE: Final = "not-due"
+"""The timer, or the deadline, lies after the store's now (§9)."""
+
 NOT_THE_OWNER: Final = "not-the-owner"
 """Worker and incarnation together are not the owner of the row (§1, §3, §4)."""
+
+REQUEST_CONSUMED: Final = "request-consumed"
+"""The request has taken effect already, in an earlier commit (§4)."""
 
 STALE_LEASE_VERSION: Final = "stale-lease-version"
 """The lease version is not the one that stands (§3, §4)."""
@@ -60,9 +90,21 @@ PRECEDENCE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             STALE_STATE_VERSION,
             STATE_VERSION_EXHAUSTED,
         ),
-        # What a commit changes in steps is looked at after the commit itself; all or nothing is written.
-        "change_step": (ILLEGAL_TRANSITION,),
-        "finish": (ILLEGAL_TRANSITION,),
+        # What a commit consumes and changes is looked at after the commit itself, in this order, change by
+        # change; all or nothing is written.
+        "consume": (NO_SUCH_REQUEST, REQUEST_CONSUMED, ILLEGAL_TRANSITION),
+        "move": (ILLEGAL_TRANSITION, NO_SUCH_MIGRATION),
+        "change_step": (ILLEGAL_TRANSITION, DEADLINE_PASSED, NOT_DUE, APPROVAL_RECORDED, CANCEL_REQUESTED),
+        "compensate_step": (ILLEGAL_TRANSITION, NOT_DUE),
+        "settle_step": (ILLEGAL_TRANSITION, DEADLINE_PASSED, CANCEL_REQUESTED),
+        "notify": (KEY_CONFLICT,),
+        "finish": (ILLEGAL_TRANSITION, CANCEL_REQUESTED),
+        # A trigger, a request or a migration that is already known is answered before the other reasons.
+        "begin": (INSTANCE_EXISTS,),
+        "redeliver": (NO_SUCH_INSTANCE, KEY_CONFLICT),
+        "request": (NO_SUCH_INSTANCE, FINISHED, NO_SUCH_STEP, DEADLINE_PASSED),
+        "register_migration": (KEY_CONFLICT,),
+        "deliver": (NO_SUCH_NOTIFICATION, KEY_CONFLICT),
         "read": (NO_SUCH_INSTANCE,),
         "ask": (NO_SUCH_INSTANCE,),
     }

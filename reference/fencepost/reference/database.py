@@ -30,6 +30,8 @@ PRAGMAS: Final = (
     # On systems whose fsync leaves data in the drive's cache, ask for the stronger call; nothing elsewhere.
     "pragma fullfsync = on",
     "pragma foreign_keys = on",
+    # What undoes half a statement need not outlive the process; a file for it costs more than the statement.
+    "pragma temp_store = memory",
 )
 
 _ATTEMPTS: Final = 100

@@ -22,7 +22,8 @@ _EFFECT: Final = re.compile(r"^(?:set\s+|,\s*)?(?P<sql>.+?)\s+--\s*effect:\s*(?P
 _END_OF_WHERE: Final = re.compile(r"^(?:returning|order\s+by)\b", re.IGNORECASE)
 
 EXPLANATION: Final = """
-select instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+select instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status,
+       unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
      , {verdicts}
   from (select 1) left join instances on instance = :instance
 """

@@ -26,10 +26,32 @@ def step_key(instance: str, step: str, resource: str, intent_version: int) -> st
     Raises `ArgumentError` for a part that is empty or no text, and for a version below 1.
     """
     whole("step_key", "intent_version", intent_version, lowest=1)
-    parts = {"instance": instance, "step": step, "resource": resource}
-    encoded = [quote(text("step_key", name, part), safe="") for name, part in parts.items()]
     # What is behind the last "-v" is the version, since that has digits only.
-    return f"{':'.join(encoded)}-v{intent_version}"
+    return f"{_encoded('step_key', instance=instance, step=step, resource=resource)}-v{intent_version}"
+
+
+def trigger_key(source: str, event_id: str) -> str:
+    """The key of a trigger: where the event comes from, and its id there (§6). For who keys by one text."""
+    return f"trigger/{_encoded('trigger_key', source=source, event_id=event_id)}"
+
+
+def compensation_key(instance: str, step: str, compensation_version: int) -> str:
+    """The key of a compensation: the instance, the step whose effect it undoes, and its version (§6)."""
+    whole("compensation_key", "compensation_version", compensation_version, lowest=1)
+    encoded = _encoded("compensation_key", instance=instance, step=step)
+    return f"compensation/{encoded}-v{compensation_version}"
+
+
+def notification_key(instance: str, kind: str, recipient: str, target_version: int) -> str:
+    """The key of a notification: the instance, its kind, and the version of the recipient's target (§6)."""
+    whole("notification_key", "target_version", target_version)
+    encoded = _encoded("notification_key", instance=instance, kind=kind, recipient=recipient)
+    return f"notification/{encoded}-v{target_version}"
+
+
+def _encoded(who: str, **parts: str) -> str:
+    """The parts with `:` between. None holds `:` or `/` itself, so no key is one of another domain."""
+    return ":".join(quote(text(who, name, part), safe="") for name, part in parts.items())
 
 
 def fingerprint(operation: str, resource: str, schema_version: int, parameters: object) -> str:

@@ -31,6 +31,16 @@ from fencepost.reference.values import (
 TRIES: Final = 3
 """How often a call to the store is tried whose answer is unknown: enough for a lost reply or two."""
 
+LOST: Final = (
+    codes.NO_SUCH_INSTANCE,
+    codes.STALE_LEASE_VERSION,
+    codes.NOT_THE_OWNER,
+    codes.FINISHED,
+    codes.LEASE_EXPIRED,
+    codes.STALE_STATE_VERSION,
+)
+"""The codes of a refused commit that say that somebody else goes on."""
+
 
 class Ended(StrEnum):
     """How a run of one instance came to its end."""
@@ -124,8 +134,7 @@ class Session:
                 self._ask(commit)
                 continue  # accepted, or undecided: the same commit again gives the entry, or decides
             if isinstance(answer, Refused):
-                refused = answer.code in (codes.ILLEGAL_TRANSITION, codes.STATE_VERSION_EXHAUSTED)
-                self.end(Ended.REFUSED if refused else Ended.LOST, answer.code)
+                self.end(Ended.LOST if answer.code in LOST else Ended.REFUSED, answer.code)
             self._accepted()
             return
         self.end(Ended.UNDECIDED, f"no answer to commit {commit.commit_id}")

@@ -14,86 +14,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fencepost.reference import sql_steps
+from fencepost.reference import sql_history, sql_inbox, sql_schema, sql_steps, sql_undo
 
 APPLICATION_ID: Final = 0x46504F53
 """Marks the file as ours ("FPOS"), in the field that SQLite's header has for it."""
 
-SCHEMA_VERSION: Final = 2
-"""Rises with each change of the tables below; kept in `pragma user_version`."""
+SCHEMA_VERSION: Final = 3
+"""Rises with each change of the tables; kept in `pragma user_version`."""
 
-_INSTANCES: Final = """
-    create table instances (
-        instance text not null primary key check (instance <> ''),
-        owner_worker text check (owner_worker <> ''),
-        owner_incarnation integer check (owner_incarnation >= 0),
-        lease_version integer not null check (lease_version >= 0),
-        expires_at_ms integer check (expires_at_ms >= 0),
-        state_version integer not null check (state_version >= 0),
-        status text not null check (status in ({statuses})),
-        check ((owner_worker is null) = (owner_incarnation is null)),
-        check ((owner_worker is null) = (lease_version = 0)),
-        check (expires_at_ms is null or lease_version > 0)
-    ) strict, without rowid
-    """
+SCHEMA: Final = sql_history.VERSION_1
+"""What makes version 1 in an empty file."""
 
-_VERSIONS_NEVER_FALL: Final = """
-    create trigger versions_never_fall before update on instances
-    when new.lease_version < old.lease_version or new.state_version < old.state_version
-    begin select raise(abort, 'a version never falls'); end
-    """
-
-SCHEMA: Final = (
-    # The high-water mark of the store's now (§1): one row, for ever.
-    """
-    create table clock (
-        only_row integer primary key check (only_row = 1),
-        now_ms integer not null check (now_ms >= 0)
-    ) strict
-    """,
-    "insert into clock (only_row, now_ms) values (1, 0)",
-    # The durable rows (§1). A null expiry is minus infinity: released, or never leased.
-    _INSTANCES.format(statuses="'running', 'succeeded'"),
-    _VERSIONS_NEVER_FALL,
-    # The event log (§4): one entry for each accepted commit; nobody rewrites it.
-    """
-    create table event_log (
-        instance text not null references instances (instance),
-        state_version integer not null check (state_version > 0),
-        lease_version integer not null check (lease_version > 0),
-        owner_worker text not null check (owner_worker <> ''),
-        owner_incarnation integer not null check (owner_incarnation >= 0),
-        commit_id text not null check (commit_id <> ''),
-        event text not null check (event <> ''),
-        payload text not null,
-        committed_at_ms integer not null check (committed_at_ms >= 0),
-        primary key (instance, state_version),
-        unique (instance, commit_id)
-    ) strict, without rowid
-    """,
-    """
-    create trigger log_is_not_rewritten before update on event_log
-    begin select raise(abort, 'the event log is append-only'); end
-    """,
-    """
-    create trigger log_is_not_shortened before delete on event_log
-    begin select raise(abort, 'the event log is append-only'); end
-    """,
-)
-
-_OTHER_ENDS: Final = (
-    # An instance may end otherwise than well. A check cannot be changed, so the table is made anew.
-    "pragma defer_foreign_keys = on",
-    "create temp table kept as select * from instances",
-    "drop table instances",
-    _INSTANCES.format(statuses="'running', 'succeeded', 'failed', 'cancelled'"),
-    _VERSIONS_NEVER_FALL,
-    "insert into instances select * from kept",
-    "drop table kept",
-)
-
-UPGRADES: Final = {1: (*_OTHER_ENDS, *sql_steps.SCHEMA)}
-"""By version, what makes the next version of it. `SCHEMA` is version 1; a new file is upgraded at once."""
+UPGRADES: Final = {1: sql_history.TO_VERSION_2, 2: sql_schema.TO_VERSION_3}
+"""By version, what makes the next version of it. A new file is upgraded at once."""
 
 
 ADVANCE_CLOCK: Final = """
@@ -107,7 +40,8 @@ CREATE: Final = """
 insert into instances (instance, lease_version, state_version, status)
 select :instance, 0, 0, 'running'  -- effect: a row begins, running, with both versions 0 and no owner
  where not exists (select 1 from instances where instance = :instance)  -- refuse: instance-exists
-returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status,
+          unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
 """
 
 ACQUIRE: Final = """
@@ -117,10 +51,11 @@ update instances
      , lease_version = lease_version + 1                    -- effect: lease_version rises by one
      , expires_at_ms = :now_ms + :lease_ms                  -- effect: expires_at_ms becomes now + lease
  where instance = :instance                                 -- refuse: no-such-instance
-   and status = 'running'                                   -- refuse: finished
+   and status not in ('succeeded', 'failed', 'cancelled')    -- refuse: finished
    and (expires_at_ms is null or expires_at_ms <= :now_ms)  -- refuse: lease-live
    and lease_version < 9223372036854775807                  -- refuse: lease-version-exhausted
-returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status,
+          unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
 """
 
 RENEW: Final = """
@@ -130,7 +65,8 @@ update instances
    and lease_version = :lease_version                               -- refuse: stale-lease-version
    and owner_worker = :worker and owner_incarnation = :incarnation  -- refuse: not-the-owner
    and :now_ms < expires_at_ms                                      -- refuse: lease-expired
-returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status,
+          unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
 """
 
 RELEASE: Final = """
@@ -139,21 +75,23 @@ update instances
  where instance = :instance                                         -- refuse: no-such-instance
    and lease_version = :lease_version                               -- refuse: stale-lease-version
    and owner_worker = :worker and owner_incarnation = :incarnation  -- refuse: not-the-owner
-returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status,
+          unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
 """
 
 COMMIT_STATE: Final = """
 update instances
    set state_version = state_version + 1                            -- effect: state_version rises by one
-     , status = iif(:finishes, 'succeeded', status)                 -- effect: status succeeded, if finishing
+     , status = iif(:finishes and status = 'running', 'succeeded', status)  -- effect: succeeded, if finishing
  where instance = :instance                                         -- refuse: no-such-instance
    and lease_version = :expected_lease_version                      -- refuse: stale-lease-version
    and owner_worker = :worker and owner_incarnation = :incarnation  -- refuse: not-the-owner
-   and status = 'running'                                           -- refuse: finished
+   and status not in ('succeeded', 'failed', 'cancelled')           -- refuse: finished
    and :now_ms < expires_at_ms                                      -- refuse: lease-expired
    and state_version = :expected_state_version                      -- refuse: stale-state-version
    and state_version < 9223372036854775807                          -- refuse: state-version-exhausted
-returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+returning instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status,
+          unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
 """
 
 # Runs after an accepted COMMIT_STATE in the same transaction. It records the lease version and owner that the
@@ -168,7 +106,8 @@ returning instance, state_version, lease_version, owner_worker, owner_incarnatio
 """
 
 READ: Final = """
-select instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status
+select instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, state_version, status,
+       unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
   from instances
  where instance = :instance  -- refuse: no-such-instance
 """
@@ -214,6 +153,31 @@ class Statements:
     read_steps: str = sql_steps.READ_STEPS
     step_log: str = sql_steps.STEP_LOG
     unfinished: str = sql_steps.UNFINISHED
+    compensate_step: str = sql_undo.COMPENSATE_STEP
+    settle_step: str = sql_undo.SETTLE_STEP
+    move: str = sql_undo.MOVE
+    consume: str = sql_inbox.CONSUME
+    find_trigger: str = sql_inbox.FIND_TRIGGER
+    redeliver: str = sql_inbox.REDELIVER
+    begin: str = sql_inbox.BEGIN
+    record_trigger: str = sql_inbox.RECORD_TRIGGER
+    plan_step: str = sql_inbox.PLAN_STEP
+    plan_dependency: str = sql_inbox.PLAN_DEPENDENCY
+    origin: str = sql_inbox.ORIGIN
+    find_migration: str = sql_inbox.FIND_MIGRATION
+    register_migration: str = sql_inbox.REGISTER_MIGRATION
+    find_request: str = sql_inbox.FIND_REQUEST
+    request: str = sql_inbox.REQUEST
+    inbox: str = sql_inbox.INBOX
+    notify: str = sql_inbox.NOTIFY
+    deliver: str = sql_inbox.DELIVER
+    notifications: str = sql_inbox.NOTIFICATIONS
+    undelivered: str = sql_inbox.UNDELIVERED
+    peek_clock: str = sql_inbox.PEEK_CLOCK
+    open_instances: str = sql_inbox.OPEN_INSTANCES
+    workable: str = sql_inbox.WORKABLE
+    runnable_steps: str = sql_inbox.RUNNABLE_STEPS
+    due_timers: str = sql_inbox.DUE_TIMERS
 
 
 STATEMENTS: Final = Statements()

@@ -1,131 +1,17 @@
-"""All SQL of steps and intents (§5, §6), as text: tables, and the statements of a commit that changes steps.
+"""The statements of a commit that changes steps (§5, §6, §9 to §11), as text; see also `sql_undo.py`.
 
-To be read like `sql.py`, to which this is the second half: a line of a `where` is a guard and names its
-refusal, a line of a `set` is an effect. A step begins as `pending` in the commit that first changes it. Both
-the guards and the schema say what an intent needs; the schema for writers that go past this module.
+To be read like `sql.py`: a line of a `where` is a guard and names its refusal, one of a `set` is an effect.
+What a guard looks up beside the step has a name in the `with` before. A step that was not planned begins as
+`pending` in the commit that first changes it. Both the guards and the schema say what may be; the schema for
+writers that go past this module.
+
+Where an instance stands is read from its causes, not from its status: a commit that ends the instance has
+set the status already when its steps are changed. Requests that the commit names have been consumed by then.
 """
 
 from __future__ import annotations
 
 from typing import Final
-
-SCHEMA: Final = (
-    # The steps (§5), each with its stored intent and what came of it.
-    """
-    create table steps (
-        instance text not null references instances (instance),
-        step text not null check (step <> ''),
-        status text not null check (
-            status in ('pending', 'running', 'succeeded', 'failed', 'cancelled', 'manual_intervention')),
-        attempt integer not null check (attempt >= 0),
-        intent_version integer check (intent_version > 0),
-        idempotency_key text check (idempotency_key <> ''),
-        fingerprint text check (fingerprint <> ''),
-        resource text check (resource <> ''),
-        operation text check (operation <> ''),
-        parameters text check (parameters <> ''),
-        expected_revision integer check (expected_revision >= 0),
-        compensation text check (compensation <> ''),
-        intent_lease_version integer check (intent_lease_version > 0),
-        unwinding text check (unwinding <> ''),
-        receipt text check (receipt <> ''),
-        evidence text check (
-            evidence in ('unsent', 'tombstoned', 'recorded-refusal', 'fenced-and-not-found')),
-        former_evidence text check (
-            former_evidence in ('unsent', 'tombstoned', 'recorded-refusal', 'fenced-and-not-found')),
-        reason text check (reason <> ''),
-        from_status text check (from_status = 'running'),
-        state_version integer not null check (state_version > 0),
-        primary key (instance, step),
-        unique (idempotency_key),
-        check ((status = 'pending') <= (intent_version is null)),
-        check ((status = 'pending' or status = 'cancelled') or attempt > 0),
-        check ((intent_version is null) = (idempotency_key is null)),
-        check ((intent_version is null) = (fingerprint is null)),
-        check ((intent_version is null) = (resource is null)),
-        check ((intent_version is null) = (operation is null)),
-        check ((intent_version is null) = (parameters is null)),
-        check ((intent_version is null) = (intent_lease_version is null)),
-        check (intent_version is not null or coalesce(expected_revision, compensation) is null),
-        check ((coalesce(intent_version, 1) > 1) = (former_evidence is not null)),
-        check (receipt is null or intent_version is not null),
-        check (receipt is null or status in ('running', 'succeeded', 'manual_intervention')),
-        check (status <> 'succeeded' or intent_version is null or receipt is not null),
-        check (evidence is null or intent_version is not null),
-        check (evidence is null or status in ('failed', 'cancelled')),
-        check (status not in ('failed', 'cancelled') or intent_version is null or evidence is not null),
-        check (evidence <> 'tombstoned' or unwinding is not null),
-        check ((status = 'manual_intervention') = (from_status is not null)),
-        check (status <> 'manual_intervention' or reason is not null)
-    ) strict, without rowid
-    """,
-    """
-    create trigger intents_are_kept before update on steps
-    when old.intent_version is not null and (
-        new.intent_version is null or new.intent_version not in (old.intent_version, old.intent_version + 1)
-        or new.intent_version = old.intent_version and (
-            new.idempotency_key is not old.idempotency_key or new.fingerprint is not old.fingerprint
-            or new.resource is not old.resource or new.operation is not old.operation
-            or new.parameters is not old.parameters or new.expected_revision is not old.expected_revision
-            or new.compensation is not old.compensation
-            or new.intent_lease_version is not old.intent_lease_version))
-    begin select raise(abort, 'a stored intent is not overwritten'); end
-    """,
-    """
-    create trigger intents_begin_at_one before update on steps
-    when old.intent_version is null and new.intent_version > 1
-    begin select raise(abort, 'the first intent has version 1'); end
-    """,
-    """
-    create trigger receipts_are_kept before update on steps
-    when old.receipt is not null
-     and (new.receipt is not old.receipt or new.intent_version is not old.intent_version)
-    begin select raise(abort, 'a receipt is not overwritten'); end
-    """,
-    """
-    create trigger reasons_for_unwinding_are_kept before update on steps
-    when old.unwinding is not null
-     and (new.unwinding is not old.unwinding or new.intent_version is not old.intent_version)
-    begin select raise(abort, 'what unwinds goes on unwinding'); end
-    """,
-    """
-    create trigger terminal_steps_stay before update on steps
-    when old.status in ('succeeded', 'failed', 'cancelled') or new.status = 'pending'
-    begin select raise(abort, 'no step leaves a terminal status or goes back to pending'); end
-    """,
-    """
-    create trigger steps_stay before delete on steps
-    begin select raise(abort, 'no step is deleted'); end
-    """,
-    # What each accepted commit changed (§4): beside the event log, and as append-only as that.
-    """
-    create table step_log (
-        instance text not null,
-        state_version integer not null,
-        step text not null,
-        status text not null check (
-            status in ('running', 'succeeded', 'failed', 'cancelled', 'manual_intervention')),
-        attempt integer not null check (attempt >= 0),
-        intent_version integer check (intent_version > 0),
-        idempotency_key text,
-        unwinding text,
-        receipt text,
-        evidence text check (
-            evidence in ('unsent', 'tombstoned', 'recorded-refusal', 'fenced-and-not-found')),
-        primary key (instance, state_version, step),
-        foreign key (instance, state_version) references event_log (instance, state_version),
-        foreign key (instance, step) references steps (instance, step)
-    ) strict, without rowid
-    """,
-    """
-    create trigger step_log_is_not_rewritten before update on step_log
-    begin select raise(abort, 'the step log is append-only'); end
-    """,
-    """
-    create trigger step_log_is_not_shortened before delete on step_log
-    begin select raise(abort, 'the step log is append-only'); end
-    """,
-)
 
 # A commit that may be refused after its first write is undone up to here; the store's now is kept.
 SAVEPOINT: Final = "savepoint changes"
@@ -137,12 +23,60 @@ values (:instance, :step, 'pending', 0, :state_version)  -- effect: a step witho
 on conflict do nothing
 """
 
+# Where the instance stands, which of its requests the commit has consumed for this step, and which not.
+HERE: Final = """
+with here as (select * from instances where instance = :instance),
+     open as (select 1 from here where manual_cause is null),
+     runs as (select 1 from open, here where unwinding_cause is null),
+     late as (select 1 from here where deadline_at_ms <= :now_ms),
+     cancels as (select 1 from inbox where instance = :instance and kind = 'cancel' and consumed_by is null),
+     requests as (select * from inbox where instance = :instance and step = :step),
+     named as (select * from requests where number = :request and consumed_by = :state_version),"""
+
+# §5's table, but for what is in `sql_undo.py`; and what this change is. A step starts when it becomes
+# running, or is attempted again.
+CHANGE: Final = """
+     ways (was, becomes) as (values
+        ('pending', 'running'), ('pending', 'waiting_approval'), ('pending', 'cancelled'),
+        ('waiting_approval', 'running'), ('waiting_approval', 'cancelled'), ('waiting_approval', 'failed'),
+        ('running', 'running'), ('running', 'succeeded'), ('running', 'failed'), ('running', 'cancelled'),
+        ('running', 'retry_scheduled'), ('running', 'manual_intervention'),
+        ('retry_scheduled', 'retry_scheduled'), ('retry_scheduled', 'running'),
+        ('retry_scheduled', 'succeeded'), ('retry_scheduled', 'failed'), ('retry_scheduled', 'cancelled'),
+        ('retry_scheduled', 'manual_intervention'), ('compensating', 'manual_intervention')),
+     facts as (select :to = 'running' and (status <> 'running' or :again) as starts,
+                      :to = 'waiting_approval' as asks, status = 'waiting_approval' as waits,
+                      :to = 'retry_scheduled' and status = 'running' as schedules,
+                      coalesce(:receipt, :unwinding, :timer_at_ms) is not null as records,
+                      exists (select 1 from open, here where unwinding_cause is not null) as unwinds
+                 from steps where instance = :instance and step = :step),
+     unmet as (select 1 from dependencies as d join steps as needed on needed.instance = d.instance
+                and needed.step = d.needs where d.instance = :instance and d.step = :step
+                and needed.status <> 'succeeded'),
+     undecided as (select 1 from requests where kind = 'approval-decision' and consumed_by is null),
+     serves as (select 1 from facts, named join steps using (instance, step) where
+                named.kind = 'approval-decision' and named.intent_version = ifnull(:version, 1)
+                and named.fingerprint = coalesce(:fingerprint, approval_fingerprint)
+                and (starts and decision = 'approved' and needs_approval and (waits or :version > 1)
+                     or waits and decision = 'rejected' and :to = 'cancelled')
+                or named.kind = 'late-result' and :to = 'succeeded' and named.receipt = :receipt
+                and named.idempotency_key = steps.idempotency_key
+                and named.fingerprint = steps.fingerprint)"""
+
+_CHANGE_EXPLANATION: Final = """
+select {verdicts}
+  from (select 1) left join steps on steps.instance = :instance and steps.step = :step left join facts on true
+"""
+
+CHANGE_EXPLANATION: Final = f"{HERE}{CHANGE}{_CHANGE_EXPLANATION}"
+
 # `:proof` is the change's evidence, `:again` another attempt, `:version` that of a new intent, `:lease` the
-# committer's lease version. A step whose `resource` is null has no intent.
-CHANGE_STEP: Final = """
+# committer's lease version, `:request` the number of a request. A step whose `resource` is null has no
+# intent.
+_CHANGE_STEP: Final = """
 update steps
    set status = :to                                       -- effect: status becomes the change's
-     , attempt = attempt + (:again or (status = 'pending' and :to = 'running'))  -- effect: attempt rises
+     , attempt = attempt + (:again or (status <> 'running' and :to = 'running'))  -- effect: attempt rises
      , intent_version = coalesce(:version, intent_version)  -- effect: an intent is stored: its version
      , idempotency_key = coalesce(:idempotency_key, idempotency_key)  -- effect: its key
      , fingerprint = coalesce(:fingerprint, fingerprint)  -- effect: its fingerprint
@@ -159,33 +93,70 @@ update steps
      , reason = :reason                                   -- effect: why the status is this
      , from_status = iif(:to = 'manual_intervention', status, null)  -- effect: where a person takes over
      , state_version = :state_version                     -- effect: which commit changed it
- where instance = :instance and step = :step                                  -- refuse: illegal-transition
-   and :to <> 'pending'                                                       -- refuse: illegal-transition
-   and status in ('pending', 'running')                                       -- refuse: illegal-transition
-   and (status = 'running' or :to in ('running', 'cancelled'))                -- refuse: illegal-transition
-   and (status <> :to or :again or ifnull(:receipt, :unwinding) is not null)  -- refuse: illegal-transition
-   and (not :again or (status = 'running' and :to = 'running'))               -- refuse: illegal-transition
-   and (:version is null or :to = 'running')                                  -- refuse: illegal-transition
-   and ifnull(:version = ifnull(intent_version, 0) + 1, true)                 -- refuse: illegal-transition
-   and (:version is null or status = 'pending' or :again)                     -- refuse: illegal-transition
-   and (:version is null or status = 'pending' or :proof is not null)         -- refuse: illegal-transition
-   and (:version is null or coalesce(unwinding, :unwinding, :receipt) is null)  -- refuse: illegal-transition
-   and (:unwinding is null or (unwinding is null and :to = 'running'))        -- refuse: illegal-transition
-   and (:receipt is null or resource is not null)                             -- refuse: illegal-transition
-   and (:receipt is null or :to in ('running', 'succeeded'))                  -- refuse: illegal-transition
-   and ifnull(receipt = :receipt, true)                                       -- refuse: illegal-transition
+     , result = coalesce(:result, result)                 -- effect: what its success gave
+     , error_class = iif(:version, null, coalesce(:error_class, error_class))  -- effect: what went wrong
+     , timer_at_ms = iif(:to = 'retry_scheduled', coalesce(:timer_at_ms, timer_at_ms), null)  -- effect: timer
+     , succeeded_at_version = iif(:to = 'succeeded', :state_version, succeeded_at_version)  -- effect: success
+     , approval_fingerprint = coalesce(:approval_fingerprint, approval_fingerprint)  -- effect: what is asked
+     , approval_deadline_at_ms = coalesce(:approval_deadline_at_ms, approval_deadline_at_ms)  -- effect: until
+     , approved_by = iif(:to = 'running', coalesce(:request, approved_by), approved_by)  -- effect: approval
+  from facts
+ where steps.instance = :instance and steps.step = :step                       -- refuse: illegal-transition
+   and (status, :to) in (select was, becomes from ways)                        -- refuse: illegal-transition
+   and exists (select 1 from open)                                             -- refuse: illegal-transition
+   and (not (starts or asks or schedules) or exists (select 1 from runs))      -- refuse: illegal-transition
+   and (not (starts or asks) or not exists (select 1 from unmet))              -- refuse: illegal-transition
+   and (not :again or (status = 'running' and :to = 'running'))                -- refuse: illegal-transition
+   and (status <> :to or :again or records)                                    -- refuse: illegal-transition
+   and (not asks or (needs_approval and :approval_fingerprint is not null))    -- refuse: illegal-transition
+   and (asks or ifnull(:approval_fingerprint, :approval_deadline_at_ms) is null) -- refuse: illegal-transition
+   and (not needs_approval or status <> 'pending' or :to <> 'running')         -- refuse: illegal-transition
+   and (not (waits and starts) or :request is not null)                        -- refuse: illegal-transition
+   and (:version is null or not needs_approval or :request is not null)        -- refuse: illegal-transition
+   and (not waits or :version is null or :fingerprint = approval_fingerprint)  -- refuse: illegal-transition
+   and (not waits or :to <> 'cancelled' or :request > 0 or unwinds)            -- refuse: illegal-transition
+   and (not waits or :to <> 'failed' or approval_deadline_at_ms is not null)   -- refuse: illegal-transition
+   and (:request is null or exists (select 1 from serves))                     -- refuse: illegal-transition
+   and (:timer_at_ms is null or :to = 'retry_scheduled')                       -- refuse: illegal-transition
+   and (not schedules or (:timer_at_ms >= 0 and :error_class > ''))            -- refuse: illegal-transition
+   and (not schedules or coalesce(receipt, unwinding) is null)                 -- refuse: illegal-transition
+   and (not (:again or schedules) or ifnull(attempt < most_attempts, true))    -- refuse: illegal-transition
+   and (:version is null or :to = 'running')                                   -- refuse: illegal-transition
+   and ifnull(:version = ifnull(intent_version, 0) + 1, true)                  -- refuse: illegal-transition
+   and (:version is null or status = 'pending' or waits or :again)             -- refuse: illegal-transition
+   and (:version is null or status = 'pending' or waits or :proof is not null)   -- refuse: illegal-transition
+   and (:version is null or coalesce(unwinding, :unwinding, :receipt) is null) -- refuse: illegal-transition
+   and (:unwinding is null or unwinding is null)                               -- refuse: illegal-transition
+   and (:unwinding is null or :to in ('running', 'retry_scheduled'))           -- refuse: illegal-transition
+   and (:unwinding is null or status in ('pending', :to))                      -- refuse: illegal-transition
+   and (unwinding is null or not starts or :again)                             -- refuse: illegal-transition
+   and (:receipt is null or resource is not null)                              -- refuse: illegal-transition
+   and (:receipt is null or :to = 'succeeded' or :to = 'running')              -- refuse: illegal-transition
+   and (:receipt is null or :to = 'succeeded' or status = 'running')           -- refuse: illegal-transition
+   and ifnull(receipt = :receipt, true)                                        -- refuse: illegal-transition
    and (:to <> 'succeeded' or resource is null or receipt > '' or :receipt > '') -- refuse: illegal-transition
-   and (:to <> 'failed' or resource is null or :proof is not null)            -- refuse: illegal-transition
-   and (:to <> 'cancelled' or resource is null or :proof is not null)         -- refuse: illegal-transition
-   and (:proof is null or resource is not null)                               -- refuse: illegal-transition
-   and (:proof is null or ifnull(receipt, :receipt) is null)                  -- refuse: illegal-transition
-   and (:proof is null or :version > 1 or :to in ('failed', 'cancelled'))     -- refuse: illegal-transition
-   and (:proof is not 'unsent' or intent_lease_version = :lease)              -- refuse: illegal-transition
-   and (:proof is not 'tombstoned' or unwinding is not null)                  -- refuse: illegal-transition
-   and (:proof is not 'fenced-and-not-found' or intent_lease_version < :lease)  -- refuse: illegal-transition
-   and (:to <> 'manual_intervention' or :reason is not null)                  -- refuse: illegal-transition
+   and (:result is null or :to = 'succeeded')                                  -- refuse: illegal-transition
+   and (:to <> 'failed' or resource is null or :proof is not null)             -- refuse: illegal-transition
+   and (:to <> 'cancelled' or resource is null or :proof is not null)          -- refuse: illegal-transition
+   and (:proof is null or resource is not null)                                -- refuse: illegal-transition
+   and (:proof is null or ifnull(receipt, :receipt) is null)                   -- refuse: illegal-transition
+   and (:proof is null or :version > 1 or :to in ('failed', 'cancelled'))      -- refuse: illegal-transition
+   and (:proof is not 'unsent' or intent_lease_version = :lease)               -- refuse: illegal-transition
+   and (:proof is not 'unsent' or (status = 'running' and error_class is null)) -- refuse: illegal-transition
+   and (:proof is not 'tombstoned' or unwinding is not null)                   -- refuse: illegal-transition
+   and (:proof is not 'fenced-and-not-found' or intent_lease_version < :lease) -- refuse: illegal-transition
+   and (:to <> 'manual_intervention' or :reason is not null)                   -- refuse: illegal-transition
+   and (not starts or ifnull(:now_ms < deadline_at_ms, true))                  -- refuse: deadline-passed
+   and (not starts or not exists (select 1 from late))                         -- refuse: deadline-passed
+   and ifnull(:now_ms < :approval_deadline_at_ms, true)                        -- refuse: deadline-passed
+   and (status <> 'retry_scheduled' or not starts or timer_at_ms <= :now_ms)   -- refuse: not-due
+   and (not waits or :to <> 'failed' or approval_deadline_at_ms <= :now_ms)    -- refuse: not-due
+   and (not waits or :to <> 'failed' or not exists (select 1 from undecided))  -- refuse: approval-recorded
+   and (not (starts or schedules) or not exists (select 1 from cancels))       -- refuse: cancel-requested
 returning step
 """
+
+CHANGE_STEP: Final = f"{HERE}{CHANGE}{_CHANGE_STEP}"
 
 APPEND_STEP: Final = """
 insert into step_log (instance, state_version, step, status, attempt, intent_version, idempotency_key,
@@ -196,24 +167,50 @@ select instance, :state_version, step, status, attempt, intent_version, idempote
  where instance = :instance and step = :step
 """
 
-# Runs last in a commit that finishes. Finished is succeeded, failed or cancelled, nothing to unwind (§1).
-FINISH: Final = """
-with ended as (select status, compensation from steps where instance = :instance),
-     on_the_way as (select 1 from ended where status in ('pending', 'running', 'manual_intervention')),
+# What an instance has still to do. Finished is succeeded, failed or cancelled, nothing to unwind (§1).
+ENDS: Final = """
+with ended as (select * from steps where instance = :instance),
+     on_the_way as (select 1 from ended where status in ('pending', 'waiting_approval', 'running',
+                     'retry_scheduled', 'compensating', 'manual_intervention')),
      not_well as (select status from ended where status in ('failed', 'cancelled')),
-     to_unwind as (select 1 from ended, not_well where ended.status = 'succeeded' and compensation <> '')
+     unwinds as (select 1 from instances where instance = :instance and unwinding_cause is not null),
+     ends_ill as (select 1 from unwinds union all select 1 from not_well),
+     to_unwind as (select 1 from ended, ends_ill where ended.status = 'succeeded' and compensation <> ''),
+     cancels as (select 1 from inbox where instance = :instance and consumed_by is null and kind = 'cancel')
+"""
+
+_FINISH_EXPLANATION: Final = """
+select {verdicts}
+  from (select 1) left join instances on instance = :instance
+"""
+
+FINISH_EXPLANATION: Final = f"{ENDS}{_FINISH_EXPLANATION}"
+
+# Runs last in a commit that finishes. One that unwinds has failed if a step has, and else was cancelled.
+_FINISH: Final = """
 update instances
-   set status = ifnull((select max(status) from not_well), 'succeeded')  -- effect: by how the steps ended
- where instance = :instance                    -- refuse: illegal-transition
-   and not exists (select 1 from on_the_way)   -- refuse: illegal-transition
-   and not exists (select 1 from to_unwind)    -- refuse: illegal-transition
+   set status = coalesce((select max(status) from not_well)
+                         , iif(unwinding_cause is null, 'succeeded', 'cancelled'))  -- effect: by its steps
+ where instance = :instance                          -- refuse: illegal-transition
+   and manual_cause is null                          -- refuse: illegal-transition
+   and not exists (select 1 from on_the_way)         -- refuse: illegal-transition
+   and not exists (select 1 from to_unwind)          -- refuse: illegal-transition
+   and not exists (select 1 from cancels)            -- refuse: cancel-requested
 returning status
 """
+
+FINISH: Final = f"{ENDS}{_FINISH}"
 
 READ_STEPS: Final = """
 select instance, step, status, attempt, intent_version, idempotency_key, fingerprint, resource, operation,
        parameters, expected_revision, compensation, intent_lease_version, unwinding, receipt, evidence,
-       former_evidence, reason, from_status, state_version
+       former_evidence, reason, from_status, state_version, needs_approval, approval_fingerprint,
+       approval_deadline_at_ms, approved_by, deadline_at_ms, most_attempts, timer_at_ms, error_class, result,
+       succeeded_at_version, attested, undo_version, undo_key, undo_fingerprint, undo_resource,
+       undo_operation, undo_parameters, undo_expected_revision, undo_lease_version, undo_receipt,
+       undo_attempt,
+       (select json_group_array(needs) from dependencies
+         where dependencies.instance = steps.instance and dependencies.step = steps.step)
   from steps
  where instance = :instance
  order by step

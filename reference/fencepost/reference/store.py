@@ -1,25 +1,35 @@
-"""The store: leases, commits, steps and the event log on SQLite (§1 to §6).
+"""The store: leases, commits, steps, requests and the event log on SQLite (§1 to §6, §9 to §14).
 
 Each operation is one transaction. One that may write takes the database's write lock first, then moves the
 store's now, then runs one guarded statement of `sql.py`. If that touched no row, the same transaction asks
-which of the statement's own guards refused. Now is persisted even then: what was judged over stays over,
-whatever the clock does next.
+which of the statement's own guards refused (`running.py`). Now is persisted even then: what was judged over
+stays over, whatever the clock does next.
 
-Left out: the inbox, retries, approvals and compensation (§4, §9 to §12).
+When a worker retries, gives up or compensates is not decided here; only whether it may.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from fencepost.reference import codes, sql_steps
-from fencepost.reference.guards import explanation_of, guards_of
-from fencepost.reference.handle import BEGIN_READING, BEGIN_WRITING, Arguments, Handle, Record
+from fencepost.reference import inbox, sql_steps
+from fencepost.reference.handle import Record
+from fencepost.reference.records import (
+    Parameters,
+    change_parameters,
+    commit_parameters,
+    entry_of,
+    move_parameters,
+    notification_parameters,
+    notified_of,
+    origin_of,
+    requested_of,
+    step_entry_of,
+)
+from fencepost.reference.running import Running
 from fencepost.reference.sql import STATEMENTS, Statements
 from fencepost.reference.values import (
     MAX_TIME_MS,
@@ -27,24 +37,29 @@ from fencepost.reference.values import (
     ArgumentError,
     Commit,
     Entry,
-    Evidence,
-    Intent,
     Ok,
     Owner,
     Refused,
     Row,
     StepChange,
     StepEntry,
-    StepRow,
     StepStatus,
-    StoreError,
     checked_owner,
     text,
     whole,
 )
+from fencepost.reference.values_inbox import (
+    Beginning,
+    Migration,
+    Notified,
+    Origin,
+    Request,
+    Requested,
+    Timer,
+)
 
-ROW_COLUMNS: Final = 7
-"""How many columns of `instances` stand first in every record that tells of a row."""
+WAYS_BACK: Final = (StepStatus.COMPENSATING, StepStatus.COMPENSATED)
+"""What a step becomes by another statement than those on the way forward."""
 
 
 class Store:
@@ -62,26 +77,14 @@ class Store:
         clock_ms: Callable[[], int],
         statements: Statements = STATEMENTS,
     ) -> None:
-        self._handle: Final = Handle(connection, what="store", opener="open_store")
+        self._run: Final = Running(connection, clock_ms=clock_ms, statements=statements)
         self._connection: Final = connection
-        self._clock_ms: Final = clock_ms
         self._statements: Final = statements
-        self._refusals: Final = {
-            statement: (tuple(guard.code for guard in guards_of(statement)), explanation_of(statement))
-            for statement in (
-                statements.create,
-                statements.acquire,
-                statements.renew,
-                statements.release,
-                statements.commit,
-                statements.read,
-            )
-        }
 
     # The lease: gate 1.
 
     def create(self, instance: str) -> Answer[Row]:
-        """Begin an instance, as a trigger does (§4): running, both versions 0, no owner."""
+        """Begin an instance by its name alone: running, both versions 0, no owner. `trigger` does more."""
         return self._change(self._statements.create, {"instance": text("create", "instance", instance)})
 
     def acquire(self, instance: str, owner: Owner, *, lease_ms: int) -> Answer[Row]:
@@ -90,8 +93,9 @@ class Store:
         The row comes with its steps, all of one moment.
         """
         arguments = _caller("acquire", instance, owner) | _duration("acquire", lease_ms)
-        with self._writing() as now_ms:
-            return self._with_steps(self._guarded(self._statements.acquire, {**arguments, "now_ms": now_ms}))
+        run = self._run
+        with run.writing() as now_ms:
+            return run.with_steps(run.guarded(self._statements.acquire, {**arguments, "now_ms": now_ms}))
 
     def renew(self, instance: str, owner: Owner, lease_version: int, *, lease_ms: int) -> Answer[Row]:
         """Extend a live lease to `lease_ms` milliseconds from now; never shortens or revives it (§3)."""
@@ -115,63 +119,106 @@ class Store:
         """Accept the commit if its owner's lease is live and both versions are those expected (§4).
 
         A commit id that is already in the instance's log is answered with the entry that it made, before all
-        guards, whatever else the commit says. What it changes in steps is written in the same transaction,
-        and one change that §5 or §6 does not have refuses the whole commit.
+        guards, whatever else the commit says. All that it consumes and changes is written in the same
+        transaction, and one part that is refused refuses the whole commit.
         """
         if not isinstance(commit, Commit):
             raise ArgumentError(f"commit: expected a Commit, not {commit!r}; pass Commit(...)")
-        arguments: dict[str, str | int | None] = {
-            "instance": commit.instance,
-            "worker": commit.owner.worker,
-            "incarnation": commit.owner.incarnation,
-            "commit_id": commit.commit_id,
-            "expected_state_version": commit.expected_state_version,
-            "expected_lease_version": commit.expected_lease_version,
-            "event": commit.event,
-            "payload": commit.payload,
-            "finishes": int(commit.finishes),
-        }
-        with self._writing() as now_ms:
+        run, arguments = self._run, commit_parameters(commit)
+        with run.writing() as now_ms:
             arguments["now_ms"] = now_ms
             logged = self._find_commit(commit.instance, commit.commit_id)
             if logged is not None:
                 return Ok(logged)
-            if not (commit.changes or commit.finishes):
+            parts = list(self._parts(commit))
+            if not parts:
                 return self._compare_and_set(arguments)
             self._connection.execute(sql_steps.SAVEPOINT)
             accepted = self._compare_and_set(arguments)
-            if isinstance(accepted, Refused) or self._change_steps(commit, accepted.value):
+            if isinstance(accepted, Refused):
+                return accepted
+            code = self._write(parts, arguments)
+            if code is None:
                 return accepted
             self._connection.execute(sql_steps.ROLLBACK_TO_SAVEPOINT)
-            row = self._with_steps(self._guarded(self._statements.read, arguments))
-            return Refused(codes.ILLEGAL_TRANSITION, row.value if isinstance(row, Ok) else None)
+            return run.seen(code, commit.instance)
 
-    def _compare_and_set(self, arguments: dict[str, str | int | None]) -> Answer[Entry]:
-        changed = self._guarded(self._statements.commit, arguments)
+    def _compare_and_set(self, arguments: Parameters) -> Answer[Entry]:
+        changed = self._run.guarded(self._statements.commit, arguments)
         if isinstance(changed, Refused):
             return changed
         arguments["state_version"] = changed.value.state_version
-        return Ok(_entry(self._rows(self._statements.append, arguments)[0]))
+        return Ok(entry_of(self._run.rows(self._statements.append, arguments)[0]))
 
-    def _change_steps(self, commit: Commit, entry: Entry) -> bool:
-        """Write what an accepted commit changes in steps; False as soon as one change is not legal."""
+    def _parts(self, commit: Commit) -> Iterator[tuple[str, Parameters]]:
+        """What a commit does after its compare-and-set: guarded statements, in their order."""
+        statements = self._statements
+        for number in commit.used:
+            yield statements.consume, {"number": number, "used": 1}
+        if commit.move is not None:
+            yield statements.move, move_parameters(commit.move)
+        for number in commit.requests:
+            yield statements.consume, {"number": number, "used": 0}
         for change in commit.changes:
-            arguments = _change(change, commit, entry)
-            self._connection.execute(self._statements.begin_step, arguments)
-            if not self._rows(self._statements.change_step, arguments):
-                return False
-            self._connection.execute(self._statements.append_step, arguments)
-        if not commit.finishes:
-            return True
-        return bool(self._rows(self._statements.finish, {"instance": commit.instance}))
+            yield self._statement_of(change), change_parameters(change)
+        for notification in commit.notifications:
+            yield statements.notify, notification_parameters(notification)
+        if commit.finishes:
+            yield statements.finish, {}
+
+    def _statement_of(self, change: StepChange) -> str:
+        if change.decision is not None:
+            return self._statements.settle_step
+        if change.status in WAYS_BACK:
+            return self._statements.compensate_step
+        return self._statements.change_step
+
+    def _write(self, parts: list[tuple[str, Parameters]], arguments: Parameters) -> str | None:
+        """Write the parts of an accepted commit; the code of the first that is refused, if one is."""
+        for statement, more in parts:
+            both = arguments | more
+            if statement == self._statements.change_step:
+                self._connection.execute(self._statements.begin_step, both)
+            code = self._run.refusal(statement, both)
+            if code is not None:
+                return code
+            if "step" in more:
+                self._connection.execute(self._statements.append_step, both)
+        return None
+
+    # Those without a lease.
+
+    def trigger(self, source: str, event_id: str, beginning: Beginning) -> Answer[Row]:
+        """Begin the one instance of an event, in one transaction with its steps and the event's record (§13).
+
+        An event that is known is answered with the instance that it began, whatever name is given for it now;
+        with another fingerprint of its input it is refused. So is the name of an instance that is there.
+        """
+        return inbox.trigger(self._run, source, event_id, beginning)
+
+    def request(self, instance: str, request: Request) -> Answer[Requested]:
+        """Put a request into the inbox of an instance (§4, §10, §11). It takes effect in a commit, or never.
+
+        One whose id is there already is answered with what is there, before all guards; as something else
+        under that id it is refused.
+        """
+        return inbox.request(self._run, instance, request)
+
+    def register_migration(self, migration: Migration) -> Answer[Migration]:
+        """Register a way from one definition to another (§14), once under each name; twice the same is ok."""
+        return inbox.register_migration(self._run, migration)
+
+    def delivered(self, instance: str, key: str, receipt: str) -> Answer[Notified]:
+        """Record the receipt of a notification (§13), also after the end of its instance; the first stays."""
+        return inbox.delivered(self._run, instance, key, receipt)
 
     # Reading.
 
     def read(self, instance: str) -> Answer[Row]:
         """The row as it stands, with its steps (§1)."""
-        arguments = {"instance": text("read", "instance", instance)}
-        with self._reading():
-            return self._with_steps(self._guarded(self._statements.read, arguments))
+        text("read", "instance", instance)
+        with self._run.reading():
+            return self._run.read(instance)
 
     def ask(self, instance: str, commit_id: str) -> Answer[tuple[Entry | None, Row]]:
         """The question after a lost reply (§4): the entry of a commit id, if any, and the row with it.
@@ -180,42 +227,73 @@ class Store:
         lease version: undecided, so send the same commit again. Both are seen at one moment.
         """
         text("ask", "commit_id", commit_id)
-        arguments = {"instance": text("ask", "instance", instance)}
-        with self._reading():
-            row = self._with_steps(self._guarded(self._statements.read, arguments))
+        text("ask", "instance", instance)
+        with self._run.reading():
+            row = self._run.read(instance)
             if isinstance(row, Refused):
                 return row
             return Ok((self._find_commit(instance, commit_id), row.value))
 
     def log(self, instance: str) -> tuple[Entry, ...]:
         """The accepted commits in `state_version` order (§4); none if there is no such instance."""
-        arguments = {"instance": text("log", "instance", instance)}
-        with self._reading():
-            return tuple(_entry(record) for record in self._rows(self._statements.log, arguments))
+        return tuple(map(entry_of, self._of("log", instance, self._statements.log)))
 
     def step_log(self, instance: str) -> tuple[StepEntry, ...]:
         """What each accepted commit changed in steps, in `state_version` order, then by step (§4)."""
-        arguments = {"instance": text("step_log", "instance", instance)}
-        with self._reading():
-            return tuple(_step_entry(record) for record in self._rows(self._statements.step_log, arguments))
+        return tuple(map(step_entry_of, self._of("step_log", instance, self._statements.step_log)))
+
+    def inbox(self, instance: str, *, unconsumed: bool = False) -> tuple[Requested, ...]:
+        """The requests to an instance by their numbers, or those that no commit has consumed (§4)."""
+        records = self._of("inbox", instance, self._statements.inbox, unconsumed=unconsumed)
+        return tuple(map(requested_of, records))
+
+    def origin(self, instance: str) -> Origin | None:
+        """What an instance began with (§13, §15); None if no trigger began it."""
+        records = self._of("origin", instance, self._statements.origin)
+        return origin_of(records[0]) if records else None
+
+    def notifications(self, instance: str) -> tuple[Notified, ...]:
+        """The notifications of an instance, in the order in which they were committed (§13)."""
+        return tuple(map(notified_of, self._of("notifications", instance, self._statements.notifications)))
+
+    def undelivered(self, *, after: str = "", most: int = 100) -> tuple[Notified, ...]:
+        """Up to `most` notifications without a receipt, of instances after `after`, by instance (§13)."""
+        records = self._page("undelivered", self._statements.undelivered, after, most)
+        return tuple(map(notified_of, records))
+
+    # What there is to do. Pages begin after the name `after`, by default at the first, and have up to `most`
+    # names; a hundred are few to hold and many to ask for at once.
 
     def unfinished(self, *, after: str = "", most: int = 100) -> tuple[str, ...]:
-        """Up to `most` instances that a worker could get further: running, and no step ended otherwise.
+        """Instances of a worker without ways back: running, and no step ended otherwise than well."""
+        records = self._page("unfinished", self._statements.unfinished, after, most)
+        return tuple(instance for (instance,) in records)
 
-        In the order of their names, from the first after `after`; the default begins at the beginning, and a
-        hundred names at a time are few to hold and many to ask for at once.
-        """
-        text("unfinished", "after", after, may_be_empty=True)
-        whole("unfinished", "most", most, lowest=1)
-        arguments: dict[str, str | int] = {"after": after, "most": most}
-        with self._reading():
-            return tuple(instance for (instance,) in self._rows(self._statements.unfinished, arguments))
+    def open_instances(self, *, after: str = "", most: int = 100) -> tuple[str, ...]:
+        """Instances that are not finished (§1), in the order of their names."""
+        records = self._page("open_instances", self._statements.open_instances, after, most)
+        return tuple(instance for (instance,) in records)
+
+    def workable(self, *, after: str = "", most: int = 100) -> tuple[str, ...]:
+        """Instances that nobody has leased, and where a worker finds something to do now (§8, §9)."""
+        records = self._page("workable", self._statements.workable, after, most)
+        return tuple(instance for (instance,) in records)
+
+    def runnable_steps(self, instance: str) -> tuple[str, ...]:
+        """The pending steps of a running instance that depend on nothing that has not succeeded (§5)."""
+        records = self._of("runnable_steps", instance, self._statements.runnable_steps)
+        return tuple(step for (step,) in records)
+
+    def due_timers(self, *, most: int = 100) -> tuple[Timer, ...]:
+        """Timers that may fire on the store's now, the one that is due the longest first (§9)."""
+        records = self._page("due_timers", self._statements.due_timers, "", most)
+        return tuple(Timer(*record) for record in records)
 
     # The handle itself.
 
     def close(self) -> None:
         """Give up the handle; twice is harmless. Nothing is lost: what was answered is in the file."""
-        self._handle.close()
+        self._run.handle.close()
 
     def __enter__(self) -> Self:
         return self
@@ -225,60 +303,31 @@ class Store:
     ) -> None:
         self.close()
 
-    # Transactions.
-
-    @contextmanager
-    def _writing(self) -> Iterator[int]:
-        """One transaction under the write lock; gives the store's now, in milliseconds."""
-        with self._handle.transaction(BEGIN_WRITING):
-            yield self._advance_clock()
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """One transaction that sees a single moment and waits for no writer."""
-        with self._handle.transaction(BEGIN_READING):
-            yield
-
-    def _advance_clock(self) -> int:
-        """Now: the later of the clock, read under the write lock, and the high-water mark (§1)."""
-        reading_ms = whole("clock_ms", "its reading", self._clock_ms(), highest=MAX_TIME_MS)
-        ((now_ms,),) = self._rows(self._statements.advance_clock, {"clock_ms": reading_ms})
-        return int(now_ms)
-
     # Statements.
 
-    def _change(self, statement: str, arguments: Arguments) -> Answer[Row]:
-        with self._writing() as now_ms:
-            return self._guarded(statement, {**arguments, "now_ms": now_ms})
-
-    def _guarded(self, statement: str, arguments: Arguments) -> Answer[Row]:
-        """Run a statement; when it touches no row, refuse by its first guard that does not hold."""
-        touched = self._rows(statement, arguments)
-        if touched:
-            return Ok(_row(touched[0]))
-        codes, explanation = self._refusals[statement]
-        (record,) = self._rows(explanation, arguments)
-        for code, holds in zip(codes, record[ROW_COLUMNS:], strict=True):
-            if not holds:
-                return Refused(code, None if record[0] is None else _row(record))
-        raise StoreError(f"a statement touched no row although each guard in its text holds:\n{statement}")
-
-    def _with_steps(self, answer: Answer[Row]) -> Answer[Row]:
-        """The answer, its row with the steps of the same moment."""
-        if isinstance(answer, Refused):
-            return answer
-        records = self._rows(self._statements.read_steps, {"instance": answer.value.instance})
-        return Ok(replace(answer.value, steps=tuple(map(_step, records)))) if records else answer
+    def _change(self, statement: str, arguments: Parameters) -> Answer[Row]:
+        with self._run.writing() as now_ms:
+            return self._run.guarded(statement, {**arguments, "now_ms": now_ms})
 
     def _find_commit(self, instance: str, commit_id: str) -> Entry | None:
-        found = self._rows(self._statements.find_commit, {"instance": instance, "commit_id": commit_id})
-        return _entry(found[0]) if found else None
+        found = self._run.rows(self._statements.find_commit, {"instance": instance, "commit_id": commit_id})
+        return entry_of(found[0]) if found else None
 
-    def _rows(self, statement: str, arguments: Arguments) -> list[Record]:
-        return self._connection.execute(statement, arguments).fetchall()
+    def _of(self, who: str, instance: str, statement: str, **more: bool) -> list[Record]:
+        """What a query gives for one instance."""
+        text(who, "instance", instance)
+        with self._run.reading():
+            return self._run.rows(statement, {"instance": instance, **more})
+
+    def _page(self, who: str, statement: str, after: str, most: int) -> list[Record]:
+        """One page of what a query gives for many instances."""
+        text(who, "after", after, may_be_empty=True)
+        whole(who, "most", most, lowest=1)
+        with self._run.reading():
+            return self._run.rows(statement, {"after": after, "most": most, "now_ms": self._run.now_ms()})
 
 
-def _caller(who: str, instance: str, owner: Owner) -> dict[str, str | int]:
+def _caller(who: str, instance: str, owner: Owner) -> Parameters:
     checked_owner(who, owner)
     return {
         "instance": text(who, "instance", instance),
@@ -287,82 +336,5 @@ def _caller(who: str, instance: str, owner: Owner) -> dict[str, str | int]:
     }
 
 
-def _duration(who: str, lease_ms: int) -> dict[str, int]:
+def _duration(who: str, lease_ms: int) -> Parameters:
     return {"lease_ms": whole(who, "lease_ms", lease_ms, lowest=1, highest=MAX_TIME_MS)}
-
-
-def _row(record: Record) -> Row:
-    """A row from the columns that every statement on `instances` begins with."""
-    instance, worker, incarnation, lease_version, expires_at_ms, state_version, status = record[:ROW_COLUMNS]
-    owner = None if worker is None else Owner(worker, incarnation)
-    return Row(instance, owner, lease_version, expires_at_ms, state_version, status)
-
-
-def _entry(record: Record) -> Entry:
-    instance, state_version, lease_version, worker, incarnation, *rest = record
-    return Entry(instance, state_version, lease_version, Owner(worker, incarnation), *rest)
-
-
-def _step(record: Record) -> StepRow:
-    instance, step, status, attempt, version, key, fingerprint, resource, operation, *rest = record
-    parameters, revision, compensation, intent_lease_version, unwinding, receipt, *rest = rest
-    evidence, former_evidence, reason, from_status, state_version = rest
-    intent = None
-    if version is not None:
-        intent = Intent(version, key, fingerprint, resource, operation, parameters, revision, compensation)
-    return StepRow(
-        instance=instance,
-        step=step,
-        status=StepStatus(status),
-        attempt=attempt,
-        intent=intent,
-        intent_lease_version=intent_lease_version,
-        unwinding=unwinding,
-        receipt=receipt,
-        evidence=None if evidence is None else Evidence(evidence),
-        former_evidence=None if former_evidence is None else Evidence(former_evidence),
-        reason=reason,
-        from_status=None if from_status is None else StepStatus(from_status),
-        state_version=state_version,
-    )
-
-
-def _step_entry(record: Record) -> StepEntry:
-    instance, state_version, step, status, attempt, version, key, unwinding, receipt, evidence = record
-    return StepEntry(
-        instance=instance,
-        state_version=state_version,
-        step=step,
-        status=StepStatus(status),
-        attempt=attempt,
-        intent_version=version,
-        key=key,
-        unwinding=unwinding,
-        receipt=receipt,
-        evidence=None if evidence is None else Evidence(evidence),
-    )
-
-
-def _change(change: StepChange, commit: Commit, entry: Entry) -> dict[str, str | int | None]:
-    """The parameters of the statements that change one step."""
-    intent = change.intent
-    return {
-        "instance": commit.instance,
-        "state_version": entry.state_version,
-        "lease": commit.expected_lease_version,
-        "step": change.step,
-        "to": change.status.value,
-        "again": change.another_attempt,
-        "unwinding": change.unwinding,
-        "receipt": change.receipt,
-        "proof": None if change.evidence is None else change.evidence.value,
-        "reason": change.reason,
-        "version": None if intent is None else intent.intent_version,
-        "idempotency_key": None if intent is None else intent.key,
-        "fingerprint": None if intent is None else intent.fingerprint,
-        "resource": None if intent is None else intent.resource,
-        "operation": None if intent is None else intent.operation,
-        "parameters": None if intent is None else intent.parameters,
-        "expected_revision": None if intent is None else intent.expected_revision,
-        "compensation": None if intent is None else intent.compensation,
-    }

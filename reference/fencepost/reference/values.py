@@ -71,7 +71,7 @@ class Owner:
 
 
 class StepStatus(StrEnum):
-    """Where a step stands (§5). Of the protocol's statuses, those that steps with one effect each need."""
+    """Where a step stands (§5)."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -79,6 +79,25 @@ class StepStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     MANUAL_INTERVENTION = "manual_intervention"
+    WAITING_APPROVAL = "waiting_approval"
+    RETRY_SCHEDULED = "retry_scheduled"
+    COMPENSATING = "compensating"
+    COMPENSATED = "compensated"
+
+
+class InstanceStatus(StrEnum):
+    """Where an instance stands (§1)."""
+
+    RUNNING = "running"
+    UNWINDING = "unwinding"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    MANUAL_INTERVENTION = "manual_intervention"
+
+
+FINISHED: Final = frozenset({InstanceStatus.SUCCEEDED, InstanceStatus.FAILED, InstanceStatus.CANCELLED})
+"""The statuses in which an instance is finished (§1)."""
 
 
 class Evidence(StrEnum):
@@ -129,7 +148,10 @@ class StepRow:
     `intent_lease_version` is the lease version under which the intent was committed. `unwinding` is the
     reason, committed before a tombstone is written, for giving the effect up. `former_evidence` says how it
     is known that the intent before this one did not happen. `state_version` is that of the last commit that
-    changed the step.
+    changed the step, `succeeded_at_version` that of its success. Deadlines and the timer are times on the
+    store's clock. `approval_fingerprint` is what an approval is asked for, `approved_by` the number of the
+    request that gave the last one. `attested`: nothing is claimed about receipt or evidence but an operator's
+    word (§12). `undo` is the intent of the compensation, once that has begun, `undo_receipt` its receipt.
     """
 
     instance: str
@@ -145,6 +167,22 @@ class StepRow:
     reason: str | None
     from_status: StepStatus | None
     state_version: int
+    depends_on: tuple[str, ...] = ()
+    needs_approval: bool = False
+    approval_fingerprint: str | None = None
+    approval_deadline_at_ms: int | None = None
+    approved_by: int | None = None
+    deadline_at_ms: int | None = None
+    most_attempts: int | None = None
+    timer_at_ms: int | None = None
+    error_class: str | None = None
+    result: str | None = None
+    succeeded_at_version: int | None = None
+    attested: bool = False
+    undo: Intent | None = None
+    undo_lease_version: int | None = None
+    undo_receipt: str | None = None
+    undo_attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +190,14 @@ class StepChange:
     """What one commit changes in one step (§5, §6). Whatever is None stays as it is.
 
     `status` is where the step goes; naming the status that it has is legal only together with a receipt,
-    another attempt or the reason for unwinding. A new `intent` goes with `running`; one that takes another's
-    place also needs `evidence` that the former did not happen, and is another attempt.
+    another attempt, a timer or the reason for unwinding. A new `intent` goes with `running`; one that takes
+    another's place also needs `evidence` that the former did not happen, and is another attempt.
+
+    With `compensating`, `intent`, `receipt` and `another_attempt` are those of the compensation (§12).
+    `timer_at_ms` goes with `retry_scheduled` and `compensating`, `error_class` says what went wrong, and
+    `result` refers to what a success gave. `approval_fingerprint` goes with `waiting_approval`: what is to be
+    approved, until when at the latest. `request` is the number of an approval decision or of a late result,
+    `decision` that of an operator decision, which this change consumes.
     """
 
     step: str
@@ -164,6 +208,13 @@ class StepChange:
     receipt: str | None = None
     evidence: Evidence | None = None
     reason: str | None = None
+    result: str | None = None
+    error_class: str | None = None
+    timer_at_ms: int | None = None
+    approval_fingerprint: str | None = None
+    approval_deadline_at_ms: int | None = None
+    request: int | None = None
+    decision: int | None = None
 
     def __post_init__(self) -> None:
         text("StepChange", "step", self.step)
@@ -172,9 +223,17 @@ class StepChange:
             raise ArgumentError(f"StepChange: intent must be an Intent, not {self.intent!r}")
         if not isinstance(self.another_attempt, bool):
             raise ArgumentError(f"StepChange: another_attempt must be a bool, not {self.another_attempt!r}")
-        for name in ("unwinding", "receipt", "reason"):
+        for name in ("unwinding", "receipt", "reason", "result", "error_class", "approval_fingerprint"):
             if getattr(self, name) is not None:
                 text("StepChange", name, getattr(self, name))
+        for name in ("timer_at_ms", "approval_deadline_at_ms"):
+            if getattr(self, name) is not None:
+                whole("StepChange", name, getattr(self, name), highest=MAX_TIME_MS)
+        for name in ("request", "decision"):
+            if getattr(self, name) is not None:
+                whole("StepChange", name, getattr(self, name), lowest=1)
+        if self.request is not None and self.decision is not None:
+            raise ArgumentError("StepChange: request and decision are both given; one change consumes one")
         if self.evidence is not None:
             _one_of("StepChange", "evidence", self.evidence, Evidence)
 
@@ -199,12 +258,77 @@ class StepEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """Which definition an instance follows: its id, and the fingerprint of its code (§14)."""
+
+    id: str
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        text("Definition", "id", self.id)
+        text("Definition", "fingerprint", self.fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What one commit changes in the status of its instance, other than finishing it (§8, §10, §14).
+
+    To `unwinding` or `manual_intervention` with a cause. Out of `manual_intervention`, back to where it came
+    from, by an operator's `decision`, whose number the commit so consumes, or by a `migration`: the name of
+    one that is registered, which gives the instance another `definition`. A migration may also go with the
+    status that the instance has.
+    """
+
+    status: InstanceStatus
+    cause: str | None = None
+    decision: int | None = None
+    definition: Definition | None = None
+    migration: str | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("Move", "status", self.status, InstanceStatus)
+        if self.status in FINISHED:
+            raise ArgumentError(f"Move: status is {self.status}; end an instance with Commit(finishes=True)")
+        for name in ("cause", "migration"):
+            if getattr(self, name) is not None:
+                text("Move", name, getattr(self, name))
+        if self.decision is not None:
+            whole("Move", "decision", self.decision, lowest=1)
+        if self.definition is not None and not isinstance(self.definition, Definition):
+            raise ArgumentError(f"Move: definition must be a Definition, not {self.definition!r}")
+        if (self.definition is None) != (self.migration is None):
+            raise ArgumentError("Move: give both definition and migration, or none of them")
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What somebody is to be told: committed as an intent before it is sent, and sent under its key (§13).
+
+    `recipient` and `target_version` say where to; there is one for each instance, kind and target version.
+    """
+
+    kind: str
+    recipient: str
+    target_version: int
+    key: str
+    fingerprint: str
+    parameters: str
+
+    def __post_init__(self) -> None:
+        for name in ("kind", "recipient", "key", "fingerprint", "parameters"):
+            text("Notification", name, getattr(self, name))
+        whole("Notification", "target_version", self.target_version)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """The durable row of one instance, as one transaction saw it (§1).
 
     `expires_at_ms` is None, meaning minus infinity, when the lease was released or never given: it is not
     live at any time. `owner` is None only before the first lease; after it, the last owner stays. `steps`
     are filled in, in the order of their names, by `acquire`, `read` and `ask`; elsewhere they are empty.
+    `unwinding_cause` says why the instance began to unwind, `manual_cause` why it waits for a person.
+    `definition` is what it is pinned to, if anything (§14); `deadline_at_ms` a time on the store's clock.
     """
 
     instance: str
@@ -214,6 +338,10 @@ class Row:
     state_version: int
     status: str
     steps: tuple[StepRow, ...] = ()
+    unwinding_cause: str | None = None
+    manual_cause: str | None = None
+    definition: Definition | None = None
+    deadline_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +369,9 @@ class Commit:
     `commit_id` (incarnation and counter) is the same in every attempt at one commit, and never used for
     another. `event` names what happened, `payload` is any text; the store reads neither. `finishes` ends the
     instance, whose steps must all have ended: as succeeded, or else as failed or cancelled when one of them
-    is, with nothing left to compensate. `changes` names each step at most once.
+    is, with nothing left to compensate. `changes` names each step at most once; `move` changes the status of
+    the instance before them. `requests` are the numbers of the cancels that the commit consumes, beside those
+    that its changes and its move name.
     """
 
     instance: str
@@ -253,6 +383,9 @@ class Commit:
     payload: str = ""
     finishes: bool = False
     changes: tuple[StepChange, ...] = ()
+    move: Move | None = None
+    requests: tuple[int, ...] = ()
+    notifications: tuple[Notification, ...] = ()
 
     def __post_init__(self) -> None:
         text("Commit", "instance", self.instance)
@@ -264,12 +397,34 @@ class Commit:
         text("Commit", "payload", self.payload, may_be_empty=True)
         if not isinstance(self.finishes, bool):
             raise ArgumentError(f"Commit: finishes must be True or False, not {self.finishes!r}")
-        if self.changes == ():
-            return
-        if not isinstance(self.changes, tuple) or not all(isinstance(c, StepChange) for c in self.changes):
-            raise ArgumentError(f"Commit: changes must be a tuple of StepChange, not {self.changes!r}")
+        if self.move is not None and not isinstance(self.move, Move):
+            raise ArgumentError(f"Commit: move must be a Move, not {self.move!r}")
+        _all_of("changes", self.changes, StepChange)
+        _all_of("requests", self.requests, int)
+        for number in self.requests:
+            whole("Commit", "requests", number, lowest=1)
+        _all_of("notifications", self.notifications, Notification)
         if len({change.step for change in self.changes}) < len(self.changes):
             raise ArgumentError("Commit: changes name one step twice; make two commits of them")
+        if len(set(self.consumed)) < len(self.consumed):
+            raise ArgumentError("Commit: one request is named twice; each takes effect once")
+
+    @property
+    def consumed(self) -> tuple[int, ...]:
+        """The numbers of all requests that the commit consumes."""
+        return (*self.requests, *self.used)
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """The numbers that its move and its changes name."""
+        named = [number for c in self.changes for number in (c.request, c.decision)]
+        named += [] if self.move is None else [self.move.decision]
+        return tuple(number for number in named if number is not None)
+
+
+def _all_of(what: str, value: object, kind: type) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(each, kind) for each in value):
+        raise ArgumentError(f"Commit: {what} must be a tuple of {kind.__name__}, not {value!r}")
 
 
 def checked_owner(who: str, value: object) -> Owner:
