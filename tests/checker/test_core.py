@@ -10,13 +10,11 @@ import pytest
 from fencepost.checker.explore import check
 from fencepost.checker.plain import search
 from fencepost.checker.proofs import prove
-from fencepost.checker.subject import core_subject
+from fencepost.checker.subject import BUILT_IN, core_subject
 from fencepost.checker.verdicts import Verdict
 from fencepost.model.core import core
 from fencepost.model.core.variants import VARIANTS
-from fencepost.model.effects import effects
 from fencepost.model.mutate import REFUSAL, mutants
-from fencepost.model.triggers import triggers
 from fencepost.properties import CORE, REGISTRY
 
 PINNED = json.loads((Path(__file__).parent / "pinned_counts.json").read_text())
@@ -110,7 +108,8 @@ def test_refusals_come_in_the_registry_s_order_of_precedence() -> None:
 
 
 def test_every_code_of_the_model_is_registered_and_every_registered_one_used() -> None:
-    answers = [m.name for p in (core, effects, triggers) if p.answers is not None for m in p.answers.members]
+    protocols = [b.protocol for b in BUILT_IN.values()]
+    answers = [m.name for p in protocols if p.answers is not None for m in p.answers.members]
     used = set(answers) - {"none", "ok"}
     assert used | set(ONLY_IN_IMPLEMENTATIONS) == {r.code for r in REGISTRY if r.definite}
     assert not used & set(ONLY_IN_IMPLEMENTATIONS)

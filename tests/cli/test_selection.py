@@ -36,16 +36,26 @@ TINY = ("--scope", "quick-keyed:call=1,state_version=2")
 """One request: enough for most of what a downstream with keys does, and searched in a moment."""
 
 
+def having(claim: str) -> list[str]:
+    """The protocols that have a claim of this id."""
+    return [b.name for b in BUILT_IN.values() if any(c.id == claim for c in b.claims.promises())]
+
+
+def with_switch(name: str) -> list[str]:
+    return [b.name for b in BUILT_IN.values() if name in b.protocol.switches]
+
+
+def with_scope(name: str) -> list[str]:
+    return [b.name for b in BUILT_IN.values() if name in b.protocol.scopes]
+
+
 def looked_at(*claims: str, **how: object) -> list[tuple[str, tuple[str, ...], list[str]]]:
     found = selected(claims=claims, **how)  # type: ignore[arg-type]
     return [(one.subject.model, one.claims, [s.name for s in one.scopes]) for one in found]
 
 
 def test_without_anything_every_protocol_is_looked_at_in_its_own_scopes() -> None:
-    scopes = ["small", "rederived", "fenced-queryable"]
-    assert looked_at() == [
-        ("core", (), ["small"]), ("effects", (), scopes), ("triggers", (), ["small", "arrivals", "notices"]),
-    ]  # fmt: skip
+    assert looked_at() == [(b.name, (), list(b.scopes)) for b in BUILT_IN.values()]
 
 
 def test_every_scope_that_the_registry_names_exists_and_says_why() -> None:
@@ -57,11 +67,11 @@ def test_every_scope_that_the_registry_names_exists_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("claims", "models"),
     [
-        (("S1",), ["core"]),
-        (("S8",), ["effects"]),
-        (("one_effect_per_intent",), ["effects"]),
-        (("S25",), ["core", "effects", "triggers"]),
-        (("S1", "S8"), ["core", "effects"]),
+        (("S2",), having("S2")),
+        (("S9",), having("S9")),
+        (("every_contact_is_recorded",), ["effects"]),
+        (("S25",), list(BUILT_IN)),
+        (("S7", "S9"), ["core", *having("S9")]),
     ],
 )
 def test_a_claim_chooses_the_protocols_that_have_it(claims: tuple[str, ...], models: list[str]) -> None:
@@ -69,21 +79,20 @@ def test_a_claim_chooses_the_protocols_that_have_it(claims: tuple[str, ...], mod
 
 
 def test_each_protocol_gets_its_own_claims_only() -> None:
-    assert [(m, c) for m, c, _ in looked_at("S1", "S8", "S25")] == [
-        ("core", ("S1", "S25")), ("effects", ("S8", "S25")), ("triggers", ("S25",)),
-    ]  # fmt: skip
+    found = {m: c for m, c, _ in looked_at("S7", "S9", "S25")}
+    assert (found["core"], found["effects"]) == (("S7", "S25"), ("S9", "S25"))
 
 
 @pytest.mark.parametrize(
     ("how", "models"),
     [
-        ({"scope_text": "small"}, ["core", "effects", "triggers"]),
+        ({"scope_text": "small"}, with_scope("small")),
         ({"scope_text": "small", "model": "effects"}, ["effects"]),
         ({"scope_text": "usual"}, ["core"]),
         ({"scope_text": "rederived"}, ["effects"]),
         ({"scope_text": "small:commit=1"}, ["core"]),
-        ({"on": ["record_expired"]}, ["effects", "triggers"]),
-        ({"off": ["crash"]}, ["core", "effects", "triggers"]),
+        ({"on": ["record_expired"]}, with_switch("record_expired")),
+        ({"off": ["crash"]}, with_switch("crash")),
         ({"variant": "late-commit-by-id"}, ["core"]),
         ({"variant": "fence-not-compared"}, ["effects"]),
     ],

@@ -47,8 +47,7 @@ def claims_page() -> str:
 
 # The claims
 
-What fencepost claims of its protocols: `core`, a lease and the commits under it; `effects`, an effect outside
-and its downstream; and `triggers`, what comes in once and what goes out once. Each claim is one Python
+What fencepost claims of its protocols, of which each has its own part below. Each claim is one Python
 function. `fencepost list claims` prints the same lists, and `fencepost explain S1` all there is to say about
 one of them. Several claims can share an id; the verdict of an id is the worst of its claims.
 

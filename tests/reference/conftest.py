@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from fencepost.reference import Downstream, Store, open_downstream, open_store
+from fencepost.reference import (
+    Downstream,
+    History,
+    MemoryHistory,
+    Store,
+    open_downstream,
+    open_histories,
+    open_store,
+)
 
 from .support import Clock, ok
 from .worlds import Make, World
@@ -53,3 +61,12 @@ def make(tmp_path: Path, clock: Clock) -> Make:
         return world
 
     return make_world
+
+
+@pytest.fixture(params=["memory", "file"])
+def history(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[History]:
+    if request.param == "memory":
+        yield MemoryHistory("order-42")
+        return
+    with open_histories(tmp_path / "histories.db", synchronous="OFF") as histories:
+        yield histories.of("order-42")

@@ -28,9 +28,8 @@ from fencepost.checker.verdicts import (
     Verdict,
     worst,
 )
-from fencepost.cli.parts import protocol_of, report_from_json
+from fencepost.cli.parts import in_the_table, protocol_of, report_from_json
 from fencepost.cli.pins import named
-from fencepost.cli.selection import selected
 from fencepost.model import FencepostError
 from fencepost.properties import Claim
 
@@ -236,7 +235,7 @@ def evidence(
     required: Verdict | None = None,
     on_update: Update | None = None,
 ) -> EvidenceReport:
-    """How each claim of each built-in protocol is known, or of `model` alone.
+    """How each claim of the protocols with a place in the table is known, or of `model` alone.
 
     `file` adds claims of the user's; `budget_s` (seconds) is for all of it.
 
@@ -253,13 +252,7 @@ def evidence(
 
 def _subjects(settings: Mapping[str, Any]) -> list[Subject]:
     """What the table is about. A name that does not exist is reported from here, not by each part."""
-    subjects = [
-        one.subject
-        for one in selected(
-            file=settings["file"], model=settings["model"], scope_text=settings["scope"],
-            on=settings["on"], off=settings["off"],
-        )
-    ]  # fmt: skip
+    subjects = [one.subject for one in in_the_table(settings)]
     for subject in subjects:
         if subject.built_in is None or subject.protocol is not subject.built_in.protocol:
             raise UsageError(

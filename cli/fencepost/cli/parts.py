@@ -31,8 +31,11 @@ Tell = Callable[[object], None]
 _FIXED = {"id", "claim", "sentence", "kind", "verdict", "method", "bound", "why", "seconds", "trace"}
 
 
-def run_part(name: str, settings: Mapping[str, Any], tell: Tell | None = None) -> Iterator[Report]:
-    """Run one part, protocol after protocol: ``proved``, ``explored``, ``sweep``, or an implementation."""
+def in_the_table(settings: Mapping[str, Any]) -> list[Selected]:
+    """What `evidence` is about. Without a model or a file, the protocols that have a place in its table.
+
+    The others would not leave each other enough of a minute.
+    """
     chosen = selected(
         file=settings["file"],
         model=settings["model"],
@@ -40,6 +43,14 @@ def run_part(name: str, settings: Mapping[str, Any], tell: Tell | None = None) -
         on=settings["on"],
         off=settings["off"],
     )
+    if settings["file"] or settings["model"]:
+        return chosen
+    return [one for one in chosen if one.subject.built_in is None or one.subject.built_in.in_evidence]
+
+
+def run_part(name: str, settings: Mapping[str, Any], tell: Tell | None = None) -> Iterator[Report]:
+    """Run one part, protocol after protocol: ``proved``, ``explored``, ``sweep``, or an implementation."""
+    chosen = in_the_table(settings)
     if name in _MODEL_PARTS:
         for one, budget_s in shared(chosen, settings["budget_s"]):
             yield _MODEL_PARTS[name](one, {**settings, "budget_s": budget_s}, tell)

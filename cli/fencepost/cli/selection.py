@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fencepost.checker.subject import Subject, UsageError, load_all, refuse_unknown
 from fencepost.cli.scopes import changes_in, chosen_scope
 from fencepost.model import Scope
-from fencepost.model.protocol import did_you_mean
+from fencepost.model.protocol import did_you_mean, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _fitting(subjects: list[Subject], scope_text: str, switches: Iterable[str]) 
             if len(subjects) == 1:
                 subjects[0].scope(name)
             known = [n for s in subjects for n in s.protocol.scopes]
-            names = " and ".join(s.protocol.name for s in subjects)
+            names = listed(s.protocol.name for s in subjects)
             remedy = did_you_mean(name, dict.fromkeys(known), empty="it has none")
             raise UsageError(f"no scope {name!r} in {names}: {remedy}")
     for switch in switches:
@@ -79,7 +79,7 @@ def _having(subjects: list[Subject], name: str, known: Sequence[Iterable[str]], 
     if found or len(subjects) == 1:
         return found or subjects
     everything = dict.fromkeys(n for names in known for n in names)
-    models = " and ".join(s.protocol.name for s in subjects)
+    models = listed(s.protocol.name for s in subjects)
     raise UsageError(
         f"no {what} {name!r} in {models}; {did_you_mean(name, everything, empty='there is none')}"
     )
@@ -92,7 +92,7 @@ def _refuse_lost(
     for claim in claims:
         owners = [s for s, own in among if claim in own]
         if not any(s in fitting for s in owners):
-            names = " and ".join(s.protocol.name for s in owners)
+            names = listed(s.protocol.name for s in owners)
             scopes = ", ".join(dict.fromkeys(n for s in owners for n in s.protocol.scopes))
             raise UsageError(
                 f"{claim} is a claim of {names}, which does not have {asked!r}; its scopes are {scopes}"

@@ -14,6 +14,7 @@ from fencepost.checker.smt import prove as induct
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.model import Scope
+from fencepost.model.protocol import listed
 from fencepost.properties import Claim
 
 Progress = Callable[[str], None]
@@ -77,7 +78,7 @@ def prove(
 
 def _sizes(subject: Subject, *claims: Claim) -> str:
     """What a proof of these claims covers: for one, the switches that it needs off are named."""
-    names = _listed([f"{n}s" for n in _sorts(subject)])
+    names = listed([f"{n}s" for n in _sorts(subject)])
     sizes = FOR_ALL.format(sorts=f"any number of {names}, " if names else "")
     different = len({frozenset(c.needs_off) for c in claims}) > 1
     return sizes + (AS_NEEDED if different else "".join(map(_with_off, claims[:1])))
@@ -85,11 +86,7 @@ def _sizes(subject: Subject, *claims: Claim) -> str:
 
 def _with_off(claim: Claim) -> str:
     """The switches that a claim needs off, in words; nothing when it needs none."""
-    return f", with {_listed(list(dict.fromkeys(claim.needs_off)))} off" if claim.needs_off else ""
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f", with {listed(list(dict.fromkeys(claim.needs_off)))} off" if claim.needs_off else ""
 
 
 def _sorts(subject: Subject) -> list[str]:

@@ -23,10 +23,14 @@ from fencepost.model.core import core
 from fencepost.model.domains import INTEGER, Range
 from fencepost.model.effects import effects
 from fencepost.model.effects import scopes as effects_scopes
-from fencepost.model.protocol import did_you_mean
+from fencepost.model.protocol import did_you_mean, listed
+from fencepost.model.recovery import recovery
+from fencepost.model.recovery import scopes as recovery_scopes
+from fencepost.model.replay import replay
+from fencepost.model.replay import scopes as replay_scopes
 from fencepost.model.triggers import scopes as triggers_scopes
 from fencepost.model.triggers import triggers
-from fencepost.properties import CORE, EFFECTS, TRIGGERS, Claim, ClaimError, Claims, Kind
+from fencepost.properties import CORE, EFFECTS, RECOVERY, REPLAY, TRIGGERS, Claim, ClaimError, Claims, Kind
 
 if TYPE_CHECKING:
     from fencepost.model.core.variants import Variant
@@ -232,6 +236,8 @@ class BuiltIn:
     """The scopes for sweeps, which search a changed protocol hundreds of times."""
     unneeded_in: str
     """The module of its `UNNEEDED`: why lines are there that no claim needs."""
+    in_evidence: bool = False
+    """Whether `evidence` tells of it without being asked to; there is a minute for all that it tells of."""
 
     @property
     def name(self) -> str:
@@ -259,7 +265,12 @@ class BuiltIn:
 
 
 def _built_in(
-    protocol: Protocol, claims: Claims, scopes: tuple[str, ...], sweep_scopes: tuple[str, ...]
+    protocol: Protocol,
+    claims: Claims,
+    scopes: tuple[str, ...],
+    sweep_scopes: tuple[str, ...],
+    *,
+    in_evidence: bool = False,
 ) -> BuiltIn:
     """A protocol whose modules are named as all are."""
     name = protocol.name
@@ -270,6 +281,7 @@ def _built_in(
         scopes,
         sweep_scopes,
         f"fencepost.properties.unneeded_{name}" if name != DEFAULT else "fencepost.properties.unneeded",
+        in_evidence,
     )
 
 
@@ -280,9 +292,17 @@ BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
     {
         b.name: b
         for b in (
-            _built_in(core, CORE, ("small",), ("quick",)),
-            _built_in(effects, EFFECTS, ("small", "rederived", "fenced-queryable"), effects_scopes.SWEEP),
+            _built_in(core, CORE, ("small",), ("quick",), in_evidence=True),
+            _built_in(
+                effects,
+                EFFECTS,
+                ("small", "rederived", "fenced-queryable"),
+                effects_scopes.SWEEP,
+                in_evidence=True,
+            ),
             _built_in(triggers, TRIGGERS, ("small", "arrivals", "notices"), triggers_scopes.SWEEP),
+            _built_in(recovery, RECOVERY, ("small", "racing"), recovery_scopes.SWEEP),
+            _built_in(replay, REPLAY, ("small", "direct", "changed"), replay_scopes.SWEEP),
         )
     }
 )
@@ -310,7 +330,7 @@ def _with_variant(variant: str, among: Iterable[BuiltIn]) -> BuiltIn:
         remedy = did_you_mean(variant, known, "see `fencepost list variants`")
         raise UsageError(f"no variant {variant!r}: {remedy}")
     if len(found) > 1:
-        names = " and ".join(b.name for b in found)
+        names = listed(b.name for b in found)
         raise UsageError(f"{names} each have a variant {variant!r}; say which is meant, with --model")
     return found[0]
 
@@ -404,7 +424,7 @@ def _with_claims(
             found.append(replace(subject, claims=claims, file=str(file)))
     if not found:
         said = f"the variant {variant!r} is one of {among[0].name}" if variant else f"--model says {model}"
-        names = " and ".join(about)
+        names = listed(about)
         raise UsageError(f"{file} has claims about {names}, but {said}; leave one of the two out")
     return tuple(found)
 

@@ -62,6 +62,21 @@ FIRST: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("quick-arrivals", "decide_trigger: without `s.record["),
         ("quick-arrivals", "receive_answer: without `s.told[r] = absent"),
     ),
+    "recovery": (
+        ("quick-definitions", "take_up: without `when(is_vouched_for(s))"),
+        ("quick-definitions", "take_up: without `when(is_of_the_row("),
+        ("quick-definitions", "take_up: always taken: `if s.code[w] =="),
+        ("quick-definitions", "take_up: never taken: `if s.code[w] =="),
+        ("quick-definitions", "commit: without `when(not read(s, w).manual)"),
+        ("quick-definitions", "commit: without `s.made ="),
+        ("quick-definitions", "commit: without `s.fate ="),
+        ("quick-definitions", "begin: without `when(is_unwritten("),
+        ("quick-definitions", "acquire: without `s.lease_version ="),
+        ("quick-definitions", 'acquire: without `refuse_unless(not s.finished, "finished")'),
+        ("quick-definitions", "release: without `s.believes[w] ="),
+        ("quick-definitions", "release: without `s.live ="),
+        ("quick", 'commit: refused and yet done: `refuse_unless(s.live, "lease-expired")'),
+    ),
 }
 """By protocol: scopes, and how the names of changes begin that break something there, one for each claim.
 

@@ -408,3 +408,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, empty:
     return (
         "; ".join(x for x in (otherwise, f"known: {', '.join(names)}") if x) if names else empty or otherwise
     )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as a sentence lists them: ``a``, ``a and b``, ``a, b and c``."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

@@ -3,6 +3,8 @@
 from fencepost.properties import (
     supporting,
     supporting_effects,
+    supporting_recovery,
+    supporting_replay,
     supporting_triggers,
     workflow_requests,
     workflow_witnesses,
@@ -10,15 +12,19 @@ from fencepost.properties import (
 from fencepost.properties.claims import Claim, ClaimError, Claims, Kind
 from fencepost.properties.core import CORE
 from fencepost.properties.effects import EFFECTS
+from fencepost.properties.recovery import RECOVERY
 from fencepost.properties.refusals import REFUSALS, REGISTRY, Refusal
+from fencepost.properties.replay import REPLAY
 from fencepost.properties.triggers import TRIGGERS
 from fencepost.properties.workflow import WORKFLOW
 
 __all__ = [
     "CORE",
     "EFFECTS",
+    "RECOVERY",
     "REFUSALS",
     "REGISTRY",
+    "REPLAY",
     "TRIGGERS",
     "WORKFLOW",
     "Claim",
@@ -28,6 +34,8 @@ __all__ = [
     "Refusal",
     "supporting",
     "supporting_effects",
+    "supporting_recovery",
+    "supporting_replay",
     "supporting_triggers",
     "workflow_requests",
     "workflow_witnesses",

@@ -156,3 +156,34 @@ WHY_TRIGGERS: Mapping[tuple[str, str], str] = {
     ),
 }
 """The same for triggers and notifications."""
+_UNKEYED = "mac_key_missing"
+
+WHY_RECOVERY: Mapping[tuple[str, str], str] = {
+    ("recovery_repeats_nothing", _UNKEYED): (
+        "Somebody writes into the checkpoint that a step is still to be run, and its hash anew; without a "
+        "key nothing tells that from what the owner wrote, and the step is started a second time."
+    ),
+    ("waiting_steps_are_not_skipped", _UNKEYED): (
+        "Somebody writes into the checkpoint that a step runs that waits, and its hash anew."
+    ),
+    ("only_a_step_that_ran_succeeds", _UNKEYED): (
+        "Somebody writes into the checkpoint that a step is done or runs that never ran, and its hash anew."
+    ),
+    ("a_recovery_sees_what_was_committed", _UNKEYED): (
+        "Other steps stand in the checkpoint, the hash was computed anew, and the worker believes it."
+    ),
+    ("steps_change_under_their_definition", _UNKEYED): (
+        "A worker whose code does not fit writes the checkpoint again, to migrate the instance or to hand it "
+        "over, and takes what was tampered with for the steps as they were."
+    ),
+    ("only_a_migration_changes_the_definition", _UNKEYED): (
+        "The migration leaves the steps as it found them, and it found what was tampered with."
+    ),
+    ("only_the_incompatible_is_handed_over", _UNKEYED): (
+        "The person is handed the steps as they were found, which is what was tampered with."
+    ),
+    ("a_tampered_checkpoint_is_never_resumed", _UNKEYED): (
+        "Who changes the checkpoint changes its hash as well, and without a key there is nothing else to ask."
+    ),
+}
+"""The same about recovery: the only fault is that there is no key."""

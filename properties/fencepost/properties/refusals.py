@@ -148,6 +148,17 @@ REGISTRY: tuple[Refusal, ...] = (
         "nothing of an earlier request.",
     ),
     Refusal(
+        "position-taken",
+        "Another command was recorded at this position of the history first.",
+        "Forget what was found at this position, and replay from the start.",
+        retryable=True,
+    ),
+    Refusal(
+        "result-recorded",
+        "A result of this command is recorded already, and is never replaced.",
+        "Forget the result in hand, and replay from the start: the recorded one counts.",
+    ),
+    Refusal(
         "unknown",
         "No answer: the call may or may not have been decided.",
         "Ask. For a commit: its id in the log means accepted; a newer lease version means it never will be; "

@@ -2,6 +2,7 @@
 
 Start with `sql.py`, which says what each action requires and does, then `store.py`, which runs it. Effects
 begin at `downstream.py`; `worker.py` brings both together. `downstream_http.py` is imported by itself.
+Replay begins at `replay.py`; it is a style of its own, beside all that.
 """
 
 from fencepost.reference.downstream import Downstream, open_downstream
@@ -19,6 +20,8 @@ from fencepost.reference.downstream_values import (
     Tombstone,
     Unknown,
 )
+from fencepost.reference.history import Histories, MemoryHistory, open_histories
+from fencepost.reference.implicit import NO_IMPLICIT_INPUTS, ImplicitDifference, ImplicitInputs
 from fencepost.reference.keys import (
     canonical_json,
     compensation_key,
@@ -30,6 +33,29 @@ from fencepost.reference.keys import (
 from fencepost.reference.observe import Observation, Observer, observe
 from fencepost.reference.opening import open_store
 from fencepost.reference.recovery import unwind
+from fencepost.reference.replay import Runtime, attest, run_workflow, source_fingerprint
+from fencepost.reference.replay_values import (
+    Activity,
+    ActivityFailedError,
+    Command,
+    CommandType,
+    DamagedHistoryError,
+    Difference,
+    Differing,
+    Differs,
+    Ending,
+    Failed,
+    Finished,
+    History,
+    Outcome,
+    Overtaken,
+    Recorded,
+    Replay,
+    ReplayedWorkflow,
+    Result,
+    UnknownActivity,
+    Waiting,
+)
 from fencepost.reference.session import Ended, Run
 from fencepost.reference.sql import STATEMENTS, Statements
 from fencepost.reference.store import Store
@@ -80,24 +106,41 @@ __all__ = [
     "DOWNSTREAM_STATEMENTS",
     "MAX_TIME_MS",
     "MAX_VERSION",
+    "NO_IMPLICIT_INPUTS",
     "STATEMENTS",
+    "Activity",
+    "ActivityFailedError",
     "Answer",
     "ArgumentError",
     "Beginning",
     "Capabilities",
+    "Command",
+    "CommandType",
     "Commit",
+    "DamagedHistoryError",
     "Definition",
+    "Difference",
+    "Differing",
+    "Differs",
     "Downstream",
     "DownstreamObservation",
     "DownstreamStatements",
     "Effect",
     "EffectRequest",
     "Ended",
+    "Ending",
     "Entry",
     "Evidence",
+    "Failed",
+    "Finished",
     "Held",
+    "Histories",
+    "History",
+    "ImplicitDifference",
+    "ImplicitInputs",
     "InstanceStatus",
     "Intent",
+    "MemoryHistory",
     "Migration",
     "Move",
     "NotFound",
@@ -107,15 +150,22 @@ __all__ = [
     "Observer",
     "Ok",
     "Origin",
+    "Outcome",
+    "Overtaken",
     "Owner",
     "Receipt",
+    "Recorded",
     "RecordedRefusal",
     "Refused",
+    "Replay",
+    "ReplayedWorkflow",
     "Request",
     "RequestKind",
     "Requested",
+    "Result",
     "Row",
     "Run",
+    "Runtime",
     "Statements",
     "Step",
     "StepChange",
@@ -130,7 +180,10 @@ __all__ = [
     "Timer",
     "Tombstone",
     "Unknown",
+    "UnknownActivity",
+    "Waiting",
     "approval",
+    "attest",
     "cancellation",
     "canonical_json",
     "compensation_key",
@@ -140,11 +193,14 @@ __all__ = [
     "observe",
     "observe_downstream",
     "open_downstream",
+    "open_histories",
     "open_store",
     "operator_decision",
     "resumption",
     "run_once",
     "run_worker",
+    "run_workflow",
+    "source_fingerprint",
     "step_key",
     "trigger_key",
     "unwind",

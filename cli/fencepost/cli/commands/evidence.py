@@ -78,19 +78,27 @@ def command(
         )
     finally:
         live.clear()
+    others = [] if file or model else _others(report)
     different = _differences(report, pins) if pins is not None else []
     code = report.exit_code if pins is None else EXIT_REFUTED if different else EXIT_OK
     if as_json:
         more = {} if pins is None else {"differences": different}
         click.echo(json_of({**report.as_json(), "exit_code": code, **more}))
         return code
-    _print(report)
+    _print(report, others)
     if pins is not None:
         click.echo("\n".join([f"not as {expect} says:", *different]) if different else f"as {expect} says")
     return code
 
 
-def _print(report: EvidenceReport) -> None:
+def _others(report: EvidenceReport) -> list[str]:
+    """The built-in protocols that have a table of their own."""
+    from fencepost.checker.subject import BUILT_IN
+
+    return [name for name in BUILT_IN if name not in report.claims]
+
+
+def _print(report: EvidenceReport, others: list[str]) -> None:
     from fencepost.checker.subject import BUILT_IN, DEFAULT
     from fencepost.cli.evidence import SQLITE
     from fencepost.cli.evidence_table import conclusion, note_lines, table_lines
@@ -110,6 +118,8 @@ def _print(report: EvidenceReport) -> None:
                     echo(violation(finding, protocol, each.subject, tokens.get(finding.claim.name, "")))
     click.echo()
     echo(note_lines(report))
+    if others:
+        echo([f"with a table of their own, by --model: {', '.join(others)}"])
     echo([conclusion(report)])
 
 
