@@ -37,7 +37,7 @@ def loaded_by(*arguments: str) -> tuple[int, set[str]]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--help",), ("--version",), *((c, "--help") for c in ("check", "evidence"))]
+    "arguments", [("--help",), ("--version",), *((c, "--help") for c in ("check", "evidence", "demo"))]
 )
 def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     code, modules = loaded_by(*arguments)
@@ -93,6 +93,7 @@ OFFERED = {
     "sweep": "--with --variant --model --scope --on --off --kinds --pairs --budget --memory --jobs",
     "verify": "--with --examples --steps --statements --seed --budget --jobs --expect",
     "evidence": "--with --model --scope --on --off --seed --budget --memory --jobs --require --expect",
+    "demo": "--instances --workers --kills --seed --budget --keyed --broken --directory",
     "replay": "--with --variant --model --adapter --as",
     "list": "--with --variant --model",
     "explain": "--with --variant --model",
@@ -132,6 +133,7 @@ def test_a_command_has_the_options_that_it_honours_and_no_other(name: str) -> No
         (("replay", "zzzzzz"), "no trace 'zzzzzz'"),
         (("sweep", "--kinds", "whn"), "did you mean 'when'?"),
         (("verify", "sqlit"), "did you mean 'sqlite'?"),
+        (("demo", "--broken", "key-per-rety"), "did you mean 'key-per-retry'?"),
         (("verify", "no.such.module:make"), "no module 'no.such.module'"),
         (("verify", "fencepost.reference.adapter:make_sqlit"), "did you mean 'make_sqlite'?"),
         (("verify", "json:dumps"), "without arguments"),

@@ -39,6 +39,18 @@ PATTERNS = (
     # How many changes of the model there was time for.
     (r"\bby \d+ of \d+\b", "by N of M"),
     (r"\b\d+ of \d+ single changes", "N of M single changes"),
+    # Where processes were when they were killed, and how often something else happened to them meanwhile.
+    (r"(?m)^([a-z-]+) +\d+ +\d+(?= +(it|its|the) )", r"\1 N N"),
+    (
+        r"\b[\d,]+ (workers? started|leases told of|takeovers|given|answers with a receipt|sent again)",
+        r"N \1",
+    ),
+    (r"\b[\d,]+ (stopped\s+for\s+longer|too late|stale ones refused|kills/s)", r"N \1"),
+    (r"\b[\d,]+ (entries in|commits accepted|times a step was begun)", r"N \1"),
+    (r"\bkilled\s+[\d,]+\s+times?", "killed N times"),
+    (r"\b[\d,]+ commits answered ok, [\d,]+ refused", "N commits answered ok, N refused"),
+    (r"\b([\d,]+) effects of (?!\1 intents)[\d,]+ intents", "N effects of M intents"),
+    (r"\w+ on \w+ of order-\d+ took effect \d+ times: .*", "a step took effect N times"),
 )
 """What is not compared: a pattern, and what stands for it."""
 

@@ -389,6 +389,30 @@ def test_the_process_serves_the_class_it_is_told(ledger: Path) -> None:
         )
 
 
+def test_the_process_serves_what_is_broken_if_it_is_told_to(ledger: Path) -> None:
+    for _ in range(2):
+        with served(ledger, "--broken", "record-in-memory", "--synchronous", "OFF") as server:
+            ok(HttpDownstream(server.port, timeout_ms=60_000).apply(request()))
+            ok(HttpDownstream(server.port, timeout_ms=60_000).apply(request()))
+    assert len(observe_downstream(ledger).effects) == 2  # one for each process, which forgot
+
+
+def test_a_client_that_is_gone_is_no_error_of_the_server(
+    downstream: Downstream, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its answer is written to a connection that nobody has any more; only what breaks is shown."""
+    with DownstreamServer(downstream) as server:
+        for error in (BrokenPipeError(), ConnectionResetError(), ValueError("broken")):
+            try:
+                raise error
+            except (OSError, ValueError):
+                server.handle_error(None, ("127.0.0.1", 1))
+    shown = capfd.readouterr().err
+    assert "ValueError: broken" in shown
+    assert "BrokenPipeError" not in shown
+    assert "ConnectionResetError" not in shown
+
+
 def test_a_worker_whose_downstream_dies_leaves_it_to_the_next(path: Path, ledger: Path, clock: Clock) -> None:
     with open_store(path, clock_ms=clock, synchronous="OFF") as store:
         ok(store.create("order-1"))

@@ -26,6 +26,7 @@ COMMANDS = {
     "sweep": "Take one thing away from the model at a time and see which claim notices.",
     "verify": "Run an implementation beside the model.",
     "evidence": "One table: each claim and how it is known.",
+    "demo": "Kill workers of the reference, and show that nothing is lost or done twice.",
     "replay": "Replay a saved run that broke a claim.",
     "list": "List what there is: claims, actions, scopes, variants, refusals, switches.",
     "explain": "Explain a claim, refusal, variant, action, scope or switch.",

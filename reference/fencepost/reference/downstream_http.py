@@ -12,11 +12,13 @@ happened.
 
 prints its port on the first line. It ends when it is told to (SIGTERM, SIGINT), or when its standard input
 is a pipe and is closed, so that it does not outlive the program that started it.
+With `--broken NAME` it is one of `BROKEN_DOWNSTREAMS`.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -82,6 +84,11 @@ class DownstreamServer(ThreadingHTTPServer):
     def __init__(self, downstream: Downstream, *, port: int = 0, host: str = LOOPBACK) -> None:
         self.downstream: Final = downstream
         super().__init__((host, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Show what broke. That a client is gone before its answer is no error of this side."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -335,17 +342,21 @@ def main(arguments: list[str] | None = None) -> None:
     import os
     import signal
     import stat
-    import sys
     import threading
     import time
 
+    from fencepost.reference.database import SYNCHRONOUS
     from fencepost.reference.downstream import open_downstream
+    from fencepost.reference.downstream_broken import BROKEN_DOWNSTREAMS
+    from fencepost.reference.downstream_sql import DOWNSTREAM_STATEMENTS
 
     parser = argparse.ArgumentParser(prog="fencepost.reference.downstream_http")
     parser.add_argument("--database", required=True, help="the file of the ledger; made if there is none")
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
     for name, default in (("fenced", True), ("keyed", True), ("queryable", True), ("revisioned", False)):
         parser.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=default)
+    parser.add_argument("--synchronous", choices=SYNCHRONOUS, default="FULL", help="SQLite's level")
+    parser.add_argument("--broken", choices=BROKEN_DOWNSTREAMS, help="serve one with something wrong")
     options = parser.parse_args(arguments)
     with open_downstream(
         options.database,
@@ -354,6 +365,8 @@ def main(arguments: list[str] | None = None) -> None:
         keyed=options.keyed,
         queryable=options.queryable,
         revisioned=options.revisioned,
+        synchronous=options.synchronous,
+        statements=BROKEN_DOWNSTREAMS[options.broken] if options.broken else DOWNSTREAM_STATEMENTS,
     ) as downstream:
         server = DownstreamServer(downstream, port=options.port)
 

@@ -1,0 +1,134 @@
+"""What happens to whom: at each point where a worker waits for leave, chance decides, from a seed.
+
+First each kind of fault happens once, as early as it can, so that also a short run has seen them all. After
+that the kills that are left are spread over the work that is left: the more work, the seldomer. The last
+instance is not let finish before the last kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+from typing import Final
+
+from fencepost.cli.killing.work import STEPS
+
+
+class Act(Enum):
+    """What the supervisor does with a worker that waits for leave."""
+
+    GO = "give it leave"
+    KILL = "kill it where it waits"
+    KILL_SOON = "give it leave, and kill it after a random short time"
+    KILL_BOTH = "kill it where it waits, and the downstream with it"
+    STOP_UNTIL_TAKEN = "stop it until another has its instance, and continue it before that one goes on"
+    STOP_UNTIL_SETTLED = "stop it until another has settled its step"
+    SILENCE = "kill the downstream, give leave, and start the downstream again afterwards"
+    DOWNSTREAM_SOON = "give it leave, and kill the downstream after a random short time"
+
+
+KILLS: Final = (Act.KILL, Act.KILL_SOON, Act.KILL_BOTH)
+STOPS: Final = (Act.STOP_UNTIL_TAKEN, Act.STOP_UNTIL_SETTLED)
+
+ONCE: Final[Sequence[tuple[str, Act]]] = (
+    ("answered", Act.KILL_BOTH),
+    ("answered", Act.STOP_UNTIL_TAKEN),
+    ("sending", Act.STOP_UNTIL_SETTLED),
+    ("sending", Act.SILENCE),
+    ("sending", Act.KILL),
+    ("started", Act.KILL),
+    ("acquired", Act.KILL),
+    ("derived", Act.KILL),
+    ("intent-committed", Act.KILL),
+    ("outcome-committed", Act.KILL),
+    ("sending", Act.DOWNSTREAM_SOON),
+)
+"""What happens once in any case, if there are kills enough."""
+
+ONCE_WITHOUT_KEYS: Final[Sequence[tuple[str, Act]]] = (
+    ("fence-raised", Act.KILL),
+    ("query-answered", Act.KILL),
+)
+
+POINTS_OF_A_STEP: Final = 5
+"""derived, intent-committed, sending, answered, outcome-committed."""
+
+ONE_IN: Final = 25
+"""How seldom, at the points where it says something, a worker is stopped or the downstream killed."""
+
+
+@dataclass(slots=True)
+class Fates:
+    """What is still to happen, and what work is left to let it happen in.
+
+    `steps_left` are the steps that an instance still has, as far as workers told; `closing` the instances
+    whose workers were given leave to finish them, and may have.
+    """
+
+    random: Random
+    kills_left: int
+    steps_left: dict[str, int]
+    closing: set[str] = field(default_factory=set)
+    once: list[tuple[str, Act]] = field(default_factory=list)
+
+    def give_up(self) -> None:
+        """From now on nothing happens to anybody."""
+        self.kills_left = 0
+        self.once.clear()
+
+    def acquired(self, instance: str, steps_left: int) -> None:
+        """A worker has the instance, with so many steps to do."""
+        self.steps_left[instance] = steps_left
+        self.closing.discard(instance)
+
+    def at(self, point: str, instance: str | None, *, may_stop: bool) -> Act:
+        """What happens to a worker that waits at a point; `may_stop` says whether it may be to stop it."""
+        act = self._act(point, instance, may_stop=may_stop)
+        if act in KILLS:
+            self.kills_left -= 1
+        elif act is Act.GO and instance is not None and self._finishes(point, instance):
+            self.closing.add(instance)
+        return act
+
+    def _act(self, point: str, instance: str | None, *, may_stop: bool) -> Act:
+        for each in self.once:
+            where, act = each
+            possible = may_stop if act in STOPS else self.kills_left > 0 or act not in KILLS
+            if where == point and possible:
+                self.once.remove(each)
+                return act
+        if not self.kills_left:
+            return Act.GO
+        finishes = instance is not None and self._finishes(point, instance)
+        if finishes and all(other in self.closing for other in self.steps_left if other != instance):
+            return Act.KILL  # it is the last instance
+        if self.once and not finishes:
+            return Act.GO  # until each kind has happened
+        return self._by_chance(point, finishes=finishes, may_stop=may_stop)
+
+    def _finishes(self, point: str, instance: str) -> bool:
+        return point in ("acquired", "outcome-committed") and not self.steps_left.get(instance, 0)
+
+    def _by_chance(self, point: str, *, finishes: bool, may_stop: bool) -> Act:
+        chance = self.random.random
+        if point in ("sending", "answered", "intent-committed") and chance() * ONE_IN < 1 and may_stop:
+            return self.random.choice(STOPS)
+        if point == "sending" and chance() * ONE_IN < 1:
+            return self.random.choice((Act.SILENCE, Act.DOWNSTREAM_SOON))
+        work = sum(left for name, left in self.steps_left.items() if name not in self.closing)
+        if chance() * (self.kills_left + work * POINTS_OF_A_STEP) >= self.kills_left:
+            return Act.GO
+        if point == "answered" and chance() < 0.1:
+            return Act.KILL_BOTH
+        # An instance that finishes at the moment of the kill would be counted as work that is left.
+        return Act.KILL if finishes else self.random.choice((Act.KILL, Act.KILL_SOON))
+
+
+def fates(random: Random, kills: int, instances: Sequence[str], *, keyed: bool) -> Fates:
+    """What is to happen in a run with so many kills."""
+    ours = Fates(random, kills, dict.fromkeys(instances, len(STEPS)))
+    if kills:
+        ours.once += ONCE if keyed else (*ONCE, *ONCE_WITHOUT_KEYS)
+    return ours

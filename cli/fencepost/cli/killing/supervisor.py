@@ -1,0 +1,357 @@
+"""Keeps workers running, and kills them: the supervisor of a run, and the call that makes one."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from selectors import EVENT_READ, DefaultSelector
+from typing import Any, Final
+
+from fencepost.cli.killing.broken import broken as broken_settings
+from fencepost.cli.killing.fates import KILLS, STOPS, Act, Fates, fates
+from fencepost.cli.killing.processes import (
+    DownstreamProcess,
+    Incarnations,
+    Nursery,
+    ProcessesError,
+    Worker,
+    start_worker,
+)
+from fencepost.cli.killing.report import KillingReport
+from fencepost.cli.killing.work import STEPS, Settings, begin
+from fencepost.reference import Owner, observe, observe_downstream
+from fencepost.reference.audit import (
+    UNKNOWN,
+    Acquired,
+    Check,
+    Committed,
+    Journal,
+    Records,
+    Sent,
+    Verdict,
+    audit,
+)
+
+LEASE_MS: Final = 100
+"""Short, as what a killed worker had stays taken so long; long enough for a step on a busy machine."""
+
+SOON_SECONDS: Final = 0.003
+"""The longest random time before a kill; mostly it is shorter, as is the way from one point to the next."""
+
+HOLD_SECONDS: Final = 1.0
+"""How long a worker that has taken over is held for the former owner to go on."""
+
+SHARE_OF_KILLING: Final = 0.75
+"""The part of the budget after which nothing more is killed, so that there is time to settle."""
+
+MOST_FAILURES: Final = 10
+"""Workers that end by an error; after so many there is no point in starting another one."""
+
+WORKER: Final = "ada"
+
+
+class Supervisor:
+    """One run: its processes, what workers told, and what happened to them."""
+
+    def __init__(
+        self, nursery: Nursery, *, workers: int, fates: Fates, incarnations: Incarnations, budget_s: float
+    ) -> None:
+        self._nursery: Final = nursery
+        self._most: Final = workers
+        self._fates: Final = fates
+        self._incarnations: Final = incarnations
+        self._began: Final = time.monotonic()
+        self._budget_s: Final = budget_s
+        self._selector: Final = DefaultSelector()
+        self._running = set[Worker]()
+        self._stopped = dict[Worker, Act]()
+        self._held = dict[Worker, tuple[Worker, float]]()
+        self._downstream: Final = DownstreamProcess(nursery)
+        self.journal: Final = Journal()
+        self.killed_at: Final = Counter[str]()
+        self.killed_after: Final = Counter[str]()
+        self.failures: Final = list[str]()
+        self.started = self.continued = self.downstream_kills = 0
+        self.done = False
+
+    # The run.
+
+    def run(self, on_progress: Callable[[object], None] | None) -> None:
+        """Until workers find nothing to do any more, or the time is up."""
+        while not self.done or self._running or self._stopped:
+            spent_s = time.monotonic() - self._began
+            if spent_s > self._budget_s or len(self.failures) > MOST_FAILURES:
+                return
+            if spent_s > self._budget_s * SHARE_OF_KILLING:
+                self._fates.give_up()
+            self._keep_workers_running()
+            for key, _ in self._selector.select(timeout=0.05):
+                self._listen(key.data)
+            self._release_the_held()
+            if on_progress is not None:
+                on_progress(f"{self.killed_at.total() + self.killed_after.total()} kills")
+
+    def close(self) -> None:
+        """Write down what workers had told that are dead by now, because the time was up."""
+        left = [*self._running, *self._stopped]
+        self._stopped.clear()  # nobody goes on any more
+        for worker in left:
+            for told in worker.lines():
+                self._hear(worker, told)
+            self._forget(worker)
+        self._selector.close()
+        self._downstream.close()
+
+    def _keep_workers_running(self) -> None:
+        while not self.done and len(self._running) < self._most:
+            worker = start_worker(
+                self._nursery, Owner(WORKER, next(self._incarnations)), self._downstream.port
+            )
+            self._selector.register(worker.line, EVENT_READ, worker)
+            self._running.add(worker)
+            self.started += 1
+        if self.done:
+            for worker in list(self._stopped):
+                self._continue(worker)
+
+    def _listen(self, worker: Worker) -> None:
+        for told in worker.lines():
+            self._hear(worker, told)
+        if worker.gone:
+            self._bury(worker)
+        elif worker.point is not None and worker in self._running and worker not in self._held:
+            self._decide(worker, worker.point)
+
+    def _hear(self, worker: Worker, told: dict[str, Any]) -> None:
+        """Write down what a worker told."""
+        ((kind, what),) = told.items()
+        if kind == "at":
+            worker.point = what
+            if what == "outcome-committed" and worker.instance is not None:
+                self._settled(worker, worker.instance)
+        elif kind == "acquired":
+            instance, incarnation, lease_version, state_version, steps_left = what
+            owner = Owner(worker.owner.worker, incarnation)
+            self.journal.acquired.append(Acquired(instance, owner, lease_version, state_version))
+            worker.instance, worker.lease_version = instance, lease_version
+            self._taken(worker, instance, steps_left)
+        elif kind == "committed":
+            self.journal.committed.append(Committed(*what))
+        elif kind == "sent":
+            sent = Sent(*what)
+            worker.unanswered = sent.answer == UNKNOWN
+            self.journal.sent.append(sent)
+        elif kind == "ended":
+            worker.ended = self.done = True
+        else:
+            worker.failed = what
+
+    def _bury(self, worker: Worker) -> None:
+        """A worker that ended, by itself: none does so but when nothing is left to do."""
+        self._forget(worker)
+        self._nursery.end(worker.pid)
+        if not worker.ended:
+            self.failures.append(worker.failed or "it ended without a word")
+
+    def _forget(self, worker: Worker) -> None:
+        self._selector.unregister(worker.line)
+        self._running.discard(worker)
+        self._stopped.pop(worker, None)
+        self._held.pop(worker, None)
+        worker.line.close()
+
+    # Takeovers.
+
+    def _taken(self, worker: Worker, instance: str, steps_left: int) -> None:
+        """Another has the instance of a worker that is stopped, perhaps: then that one may go on."""
+        former_left = self._fates.steps_left.get(instance, 0)
+        self._fates.acquired(instance, steps_left)
+        for stopped, act in list(self._stopped.items()):
+            if stopped.instance != instance or stopped.lease_version >= worker.lease_version:
+                continue
+            if act is Act.STOP_UNTIL_TAKEN:
+                self._held[worker] = (stopped, time.monotonic() + HOLD_SECONDS)
+                self._continue(stopped)
+            elif steps_left < former_left:
+                self._continue(stopped)
+
+    def _settled(self, worker: Worker, instance: str) -> None:
+        left = self._fates.steps_left
+        left[instance] = max(0, left[instance] - 1)
+        for stopped in list(self._stopped):
+            if stopped.instance == instance and stopped.lease_version < worker.lease_version:
+                self._continue(stopped)
+
+    def _continue(self, stopped: Worker) -> None:
+        del self._stopped[stopped]
+        self._running.add(stopped)
+        self.continued += 1
+        stopped.leave()
+        stopped.go_on()
+
+    def _release_the_held(self) -> None:
+        """Who has taken over goes on when the former owner has done what it was about to do."""
+        for worker, (former, until) in list(self._held.items()):
+            if former.gone or former.point is not None or time.monotonic() > until:
+                del self._held[worker]
+                if worker.point is not None:
+                    self._decide(worker, worker.point)
+
+    # Faults.
+
+    def _decide(self, worker: Worker, point: str) -> None:
+        if point == "answered" and worker.unanswered:
+            worker.leave()  # what it makes of silence is seen only if it goes on
+            return
+        may_stop = worker.instance is not None and len(self._stopped) < self._most
+        act = self._fates.at(point, worker.instance, may_stop=may_stop)
+        if act in KILLS:
+            self._kill(worker, point, act)
+        elif act in STOPS:
+            worker.stop()
+            self._running.discard(worker)
+            self._stopped[worker] = act
+        elif act is Act.SILENCE:
+            self._downstream.kill()
+            worker.leave()
+            with DefaultSelector() as selector:
+                selector.register(worker.line, EVENT_READ)
+                selector.select(timeout=HOLD_SECONDS)
+            self._start_downstream()
+        else:
+            worker.leave()
+            if act is Act.DOWNSTREAM_SOON:
+                self._sleep_a_little()
+                self._kill_downstream()
+
+    def _kill(self, worker: Worker, point: str, act: Act) -> None:
+        after = act is Act.KILL_SOON
+        if after:
+            worker.leave()
+            self._sleep_a_little()
+        self._nursery.end(worker.pid)
+        for told in worker.lines():  # what it told before it died
+            self._hear(worker, told)
+        if after and worker.point is None:
+            self.killed_after[point] += 1
+        else:
+            self.killed_at[worker.point or point] += 1
+        self._forget(worker)
+        if act is Act.KILL_BOTH:
+            self._kill_downstream()
+
+    def _kill_downstream(self) -> None:
+        self._downstream.kill()
+        self._start_downstream()
+
+    def _start_downstream(self) -> None:
+        self.downstream_kills += 1
+        self._downstream.start()
+
+    def _sleep_a_little(self) -> None:
+        time.sleep(SOON_SECONDS * self._fates.random.random() ** 3)
+
+
+def kill_workers(
+    instances: int = 20,
+    workers: int = 2,
+    *,
+    kills: int = 200,
+    seed: int = 0,
+    budget_s: float = 60.0,
+    keyed: bool = True,
+    lease_ms: int = LEASE_MS,
+    broken: str | None = None,
+    directory: Path | None = None,
+    on_progress: Callable[[object], None] | None = None,
+) -> KillingReport:
+    """Run `instances` of a workflow with `workers` processes, kill workers `kills` times, and audit the rest.
+
+    Workers and the downstream are real processes, and are killed with SIGKILL. At points that chance chooses
+    from `seed` a worker is killed, is stopped for longer than its lease of `lease_ms` milliseconds and then
+    continued, or loses the downstream; when what happens is not in the seed. `keyed` says whether the
+    downstream keeps idempotency keys, or has only a fence and can be asked (§7). `broken` is one of `BROKEN`.
+    After `budget_s` seconds, about, everything is ended. The databases are kept in `directory`, if given.
+
+    Raises `ProcessesError` if the system does not let processes be started or stopped, or if the directory
+    has the files of an earlier run.
+    """
+    with _place(directory) as place:
+        settings = Settings(str(place / "store.db"), str(place / "ledger.db"), lease_ms=lease_ms, keyed=keyed)
+        if broken is not None:
+            settings = broken_settings(settings, broken)
+        with Nursery(settings) as nursery:
+            names = begin(settings, instances)
+            began = time.monotonic()
+            supervisor = Supervisor(
+                nursery,
+                workers=workers,
+                fates=fates(Random(seed), kills, names, keyed=settings.keyed),
+                incarnations=Incarnations(place / "incarnations"),
+                budget_s=budget_s,
+            )
+            try:
+                supervisor.run(on_progress)
+                seconds = time.monotonic() - began
+            finally:
+                nursery.close()
+                supervisor.close()
+        records = Records(
+            instances=names,
+            steps=tuple(step.name for step in STEPS),
+            store=observe(settings.store),
+            downstream=observe_downstream(settings.ledger),
+            journal=supervisor.journal,
+        )
+        checks = audit(records, ended=supervisor.done)
+    return KillingReport(
+        instances=instances,
+        workers=workers,
+        kills=kills,
+        seed=seed,
+        keyed=settings.keyed,
+        broken=broken,
+        killed_at=dict(supervisor.killed_at),
+        killed_after=dict(supervisor.killed_after),
+        started=supervisor.started,
+        continued=supervisor.continued,
+        downstream_kills=supervisor.downstream_kills,
+        seconds=seconds,
+        checks=(*checks, _failures(supervisor)),
+        directory=None if directory is None else str(directory),
+    )
+
+
+def _failures(supervisor: Supervisor) -> Check:
+    failures = supervisor.failures
+    return Check(
+        id="",
+        name="no_worker_fails",
+        says="A worker ends only by being killed, or when nothing is left to do.",
+        verdict=Verdict.REFUTED if failures else Verdict.HELD,
+        evidence=f"{supervisor.started:,} workers started, {len(failures):,} ended by an error",
+        wrongs=tuple(failures),
+    )
+
+
+@contextmanager
+def _place(directory: Path | None) -> Iterator[Path]:
+    """The directory of the databases; one that nobody named is gone afterwards."""
+    if directory is None:
+        with tempfile.TemporaryDirectory(prefix="fencepost-") as name:
+            yield Path(name)
+        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProcessesError(
+            f"{directory} cannot be made: {error.strerror}; name another directory"
+        ) from error
+    if any((directory / name).exists() for name in ("store.db", "ledger.db")):
+        raise ProcessesError(f"{directory} has the files of an earlier run; name another directory")
+    yield directory

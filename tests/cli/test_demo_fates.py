@@ -1,0 +1,103 @@
+"""Who is killed where, without any process: what the seed decides, and what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fencepost.cli.killing.fates import KILLS, ONCE, ONCE_WITHOUT_KEYS, Act, Fates, fates
+from fencepost.cli.killing.processes import INCARNATIONS_AT_ONCE, Incarnations
+from fencepost.cli.killing.work import STEPS
+
+ALONG = ("derived", "intent-committed", "sending", "answered", "outcome-committed")
+
+
+def lived(ours: Fates, instances: tuple[str, ...]) -> list[tuple[str, str, Act]]:
+    """What happens to one worker after the other, none of which is slow; where, in which instance, what."""
+    left = dict.fromkeys(instances, len(STEPS))
+    happened = []
+
+    def goes_on(point: str, instance: str) -> bool:
+        act = ours.at(point, None if point == "started" else instance, may_stop=False)
+        if act is not Act.GO:
+            happened.append((point, instance, act))
+        return act not in KILLS
+
+    while left:
+        instance = next(iter(left))
+        left[instance] = left.pop(instance)  # the next one takes another
+        if not goes_on("started", instance):
+            continue
+        ours.acquired(instance, left[instance])
+        if not goes_on("acquired", instance):
+            continue
+        while left[instance] and all(goes_on(point, instance) for point in ALONG[:-1]):
+            left[instance] -= 1
+            ours.steps_left[instance] -= 1
+            if not goes_on(ALONG[-1], instance):
+                break
+        else:
+            if not left[instance]:
+                del left[instance]
+    return happened
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kills", [1, 10, 300])
+@pytest.mark.parametrize("instances", [1, 2, 20])
+def test_the_last_instance_does_not_finish_before_the_last_kill(
+    seed: int, kills: int, instances: int
+) -> None:
+    names = tuple(f"order-{number}" for number in range(instances))
+    ours = fates(Random(seed), kills, names, keyed=True)
+    happened = lived(ours, names)
+
+    assert sum(act in KILLS for _, _, act in happened) == kills
+    assert ours.kills_left == 0
+
+
+def test_the_seed_decides() -> None:
+    names = ("order-1", "order-2")
+
+    def run(seed: int) -> list[tuple[str, str, Act]]:
+        return lived(fates(Random(seed), 40, names, keyed=True), names)
+
+    assert run(1) == run(1) != run(2)
+
+
+def test_each_kind_of_fault_happens_once_before_chance_decides() -> None:
+    ours = fates(Random(0), 100, ("order-1",), keyed=False)
+    everything = [*ONCE, *ONCE_WITHOUT_KEYS]
+    ours.acquired("order-1", len(STEPS))
+
+    assert [ours.at(point, "order-1", may_stop=True) for point, _ in everything] == [a for _, a in everything]
+
+
+def test_nobody_is_stopped_when_too_many_are_already() -> None:
+    ours = fates(Random(0), 1_000, ("order-1",), keyed=True)
+    ours.acquired("order-1", len(STEPS))
+    ours.once.clear()
+    acts = {ours.at(point, "order-1", may_stop=False) for point in ALONG * 50}
+
+    assert acts & {Act.STOP_UNTIL_TAKEN, Act.STOP_UNTIL_SETTLED} == set()
+    assert acts & {Act.KILL, Act.KILL_SOON} == {Act.KILL, Act.KILL_SOON}
+
+
+def test_when_the_time_is_up_nothing_happens_to_anybody() -> None:
+    ours = fates(Random(0), 1_000, ("order-1",), keyed=True)
+    ours.give_up()
+
+    assert {ours.at(point, "order-1", may_stop=True) for point in ALONG} == {Act.GO}
+
+
+def test_no_incarnation_is_given_twice_also_after_the_death_of_who_counts(tmp_path: Path) -> None:
+    path = tmp_path / "incarnations"
+    given = list[int]()
+    for lives in (1, INCARNATIONS_AT_ONCE + 1, 2):
+        numbers = Incarnations(path)
+        given += [next(numbers) for _ in range(lives)]
+
+    assert len(set(given)) == len(given)
+    assert given == sorted(given)
