@@ -6,6 +6,7 @@ from fencepost.properties import (
     supporting_recovery,
     supporting_replay,
     supporting_triggers,
+    supporting_workflow,
     workflow_requests,
     workflow_witnesses,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "supporting_recovery",
     "supporting_replay",
     "supporting_triggers",
+    "supporting_workflow",
     "workflow_requests",
     "workflow_witnesses",
 ]

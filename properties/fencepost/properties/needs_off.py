@@ -1,7 +1,7 @@
-"""Why a claim breaks under a fault that it needs off: a sentence for each pair.
+"""Why a claim breaks under a fault that it needs off: a sentence for each pair, by protocol.
 
-The runs of outside effects are in `docs/needs-off.md`, which the tests make from a search. They report a pair
-without a run, also of triggers and notifications.
+The runs about outside effects are in `docs/needs-off.md`, which the tests make from a search; the other
+runs are only searched for. The tests report a pair without a run.
 """
 
 from __future__ import annotations
@@ -102,6 +102,45 @@ WHY: Mapping[tuple[str, str], str] = {
         "The restart loses the tombstone, and the late request lands."
     ),
 }
+"""About outside effects."""
+
+WHY_WORKFLOW: Mapping[tuple[str, str], str] = {
+    ("one_effect_per_intent", _EXPIRED): (
+        "The record of the first copy is forgotten while another copy of the call is still on its way, and "
+        "that one looks like the first."
+    ),
+    ("one_effect_per_intent", _VOLATILE): (
+        "The restart loses the record of the first copy, and the second takes effect like the first."
+    ),
+    ("fence_only_rises", _VOLATILE): "The restart sets the fence back to where it began.",
+    ("stale_effect_never_lands_after_contact", _VOLATILE): (
+        "The new owner's call was answered ok; the restart forgets its token and its record, and the former "
+        "owner's call is accepted."
+    ),
+    ("given_up_effects_never_happen", _EXPIRED): (
+        "The effect took place and its record is forgotten; a second copy is declined and kept as declined, "
+        "which its owner must take for the fate of the intent, and fails the step."
+    ),
+    ("given_up_effects_never_happen", _VOLATILE): (
+        "The restart loses the receipt; a second copy is declined and kept as declined, and the owner fails "
+        "a step whose effect took place."
+    ),
+    ("former_intents_never_happen", _EXPIRED): (
+        "The effect took place and its record is forgotten; a second copy is declined and kept as declined, "
+        "so the owner gives the step another intent beside the one that took place."
+    ),
+    ("former_intents_never_happen", _VOLATILE): (
+        "The restart loses the receipt; a second copy is declined and kept as declined, and the owner gives "
+        "the step another intent beside the one that took place."
+    ),
+    ("late_request_after_tombstone_refused", _EXPIRED): (
+        "A tombstone stops a late call only as long as it is kept, and the call came later than that."
+    ),
+    ("late_request_after_tombstone_refused", _VOLATILE): (
+        "The restart loses the tombstone, and the late call takes effect."
+    ),
+}
+"""About the life of an instance."""
 
 WHY_TRIGGERS: Mapping[tuple[str, str], str] = {
     ("one_instance_per_trigger", _EXPIRED): (

@@ -31,7 +31,8 @@ RECORDS_LOST = ("record_expired", "record_volatile")
 @derived
 def moves(before: State, after: State, x: Element, was: Member, now: Member) -> object:
     """Whether step `x` goes from one status to another in this step."""
-    return before.status[x] == was and after.status[x] == now
+    # The first condition follows from the others; with it a proof sees at once where nothing happens.
+    return before.status[x] != after.status[x] and before.status[x] == was and after.status[x] == now
 
 
 @derived
@@ -213,6 +214,34 @@ def has_under_way(s: State, w: Element, x: Element) -> object:
     )
 
 
+@WORKFLOW.each_step("S14", section="§8", witnesses=("a_step_succeeds_after_takeover",))
+def an_owner_sends_only_what_is_under_way(before: State, after: State) -> object:
+    """The present owner sends only what the stored step has under way: no success again, no former intent."""
+    return every(
+        calls,
+        lambda c: (
+            before.call[c].present
+            or not after.call[c].present
+            or after.call[c].token != before.lease_version
+            or is_to_be_sent(before, after, c)
+        ),
+    )
+
+
+@derived
+def is_to_be_sent(before: State, after: State, c: Element) -> object:
+    """Whether call `c` asks for what its step has under way as it is stored: to do, to give up, to undo."""
+    sent = after.call[c]
+    x, status = sent.step, before.status[sent.step]
+    if sent.intent != before.intent[x]:
+        return False
+    if sent.deed == Deed.undo:
+        return status == Status.compensating and not sent.buries
+    if sent.buries:
+        return status == Status.manual_intervention or (runs(before, x) and before.cause != Cause.none)
+    return status == Status.running and before.cause == Cause.none
+
+
 @WORKFLOW.each_step("S15", section="§5", witnesses=("a_step_waits_for_another",))
 def order_is_kept(before: State, after: State) -> object:
     """A step begins only after all that it depends on has succeeded."""
@@ -225,6 +254,20 @@ def order_is_kept(before: State, after: State) -> object:
             or after.status[x] == Status.cancelled
             or not before.needs[x, y]
             or before.status[y] == Status.succeeded
+        ),
+    )
+
+
+@WORKFLOW.each_step("S15", section="§1", witnesses=("a_step_waits_for_another",))
+def the_definition_stays(before: State, after: State) -> object:
+    """Once a worker has acquired the instance, its steps, what they need and what undoes them stay."""
+    return before.lease_version == 0 or every(
+        steps,
+        steps,
+        lambda x, y: (
+            after.needs[x, y] == before.needs[x, y]
+            and after.gated[x] == before.gated[x]
+            and after.undoable[x] == before.undoable[x]
         ),
     )
 
@@ -252,10 +295,11 @@ def receipt_is_true(s: State) -> object:
     return every(
         steps,
         lambda x: (
-            s.attested[x]
-            or (
-                (s.status[x] != Status.succeeded or s.happened[x, Deed.act, s.intent[x]])
-                and (s.status[x] != Status.compensated or s.happened[x, Deed.undo, s.intent[x]])
+            (s.status[x] != Status.succeeded or s.attested[x] or s.happened[x, Deed.act, s.intent[x]])
+            and (
+                s.status[x] != Status.compensated
+                or (s.attested[x] and s.undoing[x])
+                or s.happened[x, Deed.undo, s.intent[x]]
             )
         ),
     )
@@ -307,6 +351,41 @@ def former_intents_never_happen(s: State) -> object:
         steps,
         intent_versions,
         lambda x, i: i == 0 or i >= s.intent[x] or not s.happened[x, Deed.act, i],
+    )
+
+
+@WORKFLOW.each_step("S13", section="§6", witnesses=("what_nobody_can_ask_is_left_to_a_person",))
+def without_keys_nothing_is_sent_twice(before: State, after: State) -> object:
+    """Only where keys are kept an effect is sent that has happened, or that another call may bring about."""
+    return switched("keyed") or every(
+        calls,
+        lambda c: (
+            before.call[c].present
+            or not after.call[c].present
+            or (
+                not before.happened[after.call[c].step, after.call[c].deed, after.call[c].intent]
+                and every(
+                    calls,
+                    lambda d: (
+                        not brings_about(
+                            before, d, after.call[c].step, after.call[c].deed, after.call[c].intent
+                        )
+                    ),
+                )
+            )
+        ),
+    )
+
+
+@derived
+def brings_about(s: State, c: Element, x: Element, deed: Member, i: object) -> object:
+    """Whether call `c` was sent to bring about this effect of step `x`."""
+    return (
+        s.call[c].present
+        and not s.call[c].buries
+        and s.call[c].step == x
+        and s.call[c].deed == deed
+        and s.call[c].intent == i
     )
 
 

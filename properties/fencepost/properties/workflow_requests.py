@@ -16,7 +16,7 @@ from fencepost.model.workflow.state import (
     requests,
     steps,
 )
-from fencepost.properties.workflow import RECORDS_LOST, WORKFLOW, has_ended, moves
+from fencepost.properties.workflow import WORKFLOW, has_ended, moves, step_is_alike
 
 # §9: retries.
 
@@ -45,8 +45,9 @@ def timer_fires_once(before: State, after: State) -> object:
 
 @derived
 def starts(before: State, after: State, x: Element) -> object:
-    """Whether step `x` starts in this step, or is tried again."""
-    return after.status[x] == Status.running and before.status[x] != Status.running
+    """Whether step `x` starts in this step, is tried again, or is given another intent."""
+    runs_anew = after.status[x] == Status.running and before.status[x] != Status.running
+    return runs_anew or after.intent[x] != before.intent[x]
 
 
 @WORKFLOW.each_step(
@@ -211,7 +212,7 @@ def successes_are_dated(before: State, after: State) -> object:
     )  # fmt: skip
 
 
-@WORKFLOW.always("S18", section="§12", witnesses=("a_step_is_undone",), needs_off=RECORDS_LOST)
+@WORKFLOW.always("S18", section="§12", witnesses=("a_step_is_undone",))
 def only_what_happened_is_undone(s: State) -> object:
     """A compensation takes place only for an effect that happened, or that an operator attests."""
     return every(
@@ -230,23 +231,75 @@ def request_consumed_once(before: State, after: State) -> object:
     return every(
         requests,
         lambda r: (
-            (before.stands[r] != Stands.consumed or after.stands[r] == Stands.consumed)
-            and (before.stands[r] != Stands.inbox or after.stands[r] != Stands.nowhere)
-            and (not is_spent(before, after, r) or (
-                before.stands[r] == Stands.inbox and after.state_version == before.state_version + 1))
+            after.stands[r] == before.stands[r]
+            or (before.stands[r] == Stands.nowhere and after.stands[r] == Stands.inbox)
+            or (before.stands[r] == Stands.inbox and after.stands[r] == Stands.consumed
+                and after.state_version == before.state_version + 1)
         ),
     )  # fmt: skip
 
 
+@WORKFLOW.each_step("S26", section="§4", witnesses=("a_request_arrives_again",))
+def a_request_alone_changes_nothing(before: State, after: State) -> object:
+    """A request that is recorded moves no lease, no state version, no step and not the instance."""
+    return every(
+        requests, lambda r: before.stands[r] != Stands.nowhere or after.stands[r] == Stands.nowhere
+    ) or (
+        after.owner == before.owner
+        and after.lease_version == before.lease_version
+        and after.live == before.live
+        and after.state_version == before.state_version
+        and after.finished == before.finished
+        and after.cause == before.cause
+        and every(steps, lambda x: step_is_alike(before, after, x))
+    )
+
+
 @WORKFLOW.each_step("S26", section="§4", witnesses=("an_approved_step_runs",))
 def a_commit_consumes_at_most_what_it_does(before: State, after: State) -> object:
-    """What a request asks of a step happens to that step, in the commit that consumes it."""
+    """A commit that consumes a request does what it asks, and to other steps nothing but call them off."""
     return every(
         requests,
         steps,
         lambda r, x: (
-            not is_spent(before, after, r) or before.about[r] != x or after.status[x] != before.status[x]
+            not is_spent(before, after, r)
+            or (
+                does_as_asked(before, after, r, x)
+                and (before.wish[r] != Wish.cancel or after.cause != Cause.none)
+            )
         ),
+    )
+
+
+@derived
+def does_as_asked(before: State, after: State, r: Element, x: Element) -> object:
+    """Whether what request `r` asks of step `x` happens to it in this step; if nothing, at most its end."""
+    if before.about[r] != x:
+        return after.status[x] == before.status[x] or (
+            after.cause != Cause.none and after.status[x] == Status.cancelled
+        )
+    if before.wish[r] == Wish.approve:
+        return moves(before, after, x, Status.waiting_approval, Status.running)
+    if before.wish[r] == Wish.reject:
+        return (
+            moves(before, after, x, Status.waiting_approval, Status.cancelled) and after.cause != Cause.none
+        )
+    return before.status[x] == Status.manual_intervention and decides_so(before, r, after.status[x])
+
+
+@WORKFLOW.each_step("S26", section="§4", witnesses=("a_cancelled_instance_ends",))
+def an_instance_is_cancelled_only_if_asked(before: State, after: State) -> object:
+    """An instance comes to be cancelled only by a commit that consumes a cancel or a rejection."""
+    return (
+        after.cause == before.cause
+        or after.cause != Cause.cancel
+        or some(
+            requests,
+            lambda r: (
+                is_spent(before, after, r)
+                and (before.wish[r] == Wish.cancel or before.wish[r] == Wish.reject)
+            ),
+        )
     )
 
 

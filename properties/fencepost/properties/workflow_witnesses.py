@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from fencepost.model import State, Step, derived, some
-from fencepost.model.workflow.state import Answer, Cause, Deed, Stands, Status, Wish, calls, requests, steps
+from fencepost.model import State, Step, derived, some, switched
+from fencepost.model.core.state import workers
+from fencepost.model.workflow.state import (
+    Answer,
+    Cause,
+    Deed,
+    Knows,
+    Stands,
+    Status,
+    Wish,
+    calls,
+    requests,
+    steps,
+)
 from fencepost.properties.workflow import WORKFLOW, lands, moves, waits_for_a_person
 
 
@@ -102,6 +114,19 @@ def another_step_has_raised_the_fence(before: State, after: State, step: Step) -
                 and not before.happened[before.call[c].step, Deed.act, before.call[c].intent]
             ),
         )
+    )
+
+
+@WORKFLOW.sometimes()
+def what_nobody_can_ask_is_left_to_a_person(before: State, after: State) -> object:
+    """Without keys, a step whose effect was sent goes to a person: it may not be sent again."""
+    return not switched("keyed") and some(
+        steps,
+        workers,
+        lambda x, w: (
+            moves(before, after, x, Status.running, Status.manual_intervention)
+            and before.knows[w, x] == Knows.sent
+        ),
     )
 
 

@@ -308,7 +308,8 @@ class _Proof:
         supply = [translator.formula(term) for term in self.moves.supply(read, obligation.parameters)]
         heavy = [n for n, term in assumed.items() if n != obligation.claim and self.size(term) > LIGHT_TERMS]
         asserted = [*formulas, *self.facts(read), wanted]
-        return self.asker.ask(asserted, known, heavy=heavy, supply=supply, ways=ways)
+        claim = obligation.claim
+        return self.asker.ask(asserted, known, itself=claim, heavy=heavy, supply=supply, ways=ways)
 
     def facts(self, read: Iterable[t.Term]) -> list[Formula]:
         """What the solver's sorts do not say of variables, once all formulas have been made."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from fencepost.model.protocol import Scope
 from fencepost.model.workflow.state import workflow
 
 _BOUNDS: Mapping[str, int] = MappingProxyType(
@@ -88,3 +89,39 @@ SMALL = (
     "retried", "attested",
 )  # fmt: skip
 """The scopes that are looked at where none is named: between them every claim is exercised."""
+
+
+def _what_if(name: str, *switches: str, sizes: Mapping[str, int], bounds: Mapping[str, int]) -> Scope:
+    return workflow.scopes["late"].but(
+        name=name,
+        sizes={"worker": 1, "step": 1, "call": 1, "request": 1, "fingerprint": 1} | dict(sizes),
+        bounds={"lease_version": 1, "state_version": 3, "intent_version": 1, "attempt": 1, "incarnation": 0}
+        | dict(bounds),
+        switches=frozenset(switches),
+        why="as little as a downstream that forgets needs to break a claim",
+    )
+
+
+WHAT_IF_IN = (
+    _what_if(
+        "one-call", "keyed", "declining", "call_duplicated", "intent_renewed",
+        sizes={}, bounds={"intent_version": 2},
+    ),
+    _what_if("two-calls", "keyed", sizes={"call": 2}, bounds={}),
+    _what_if(
+        "two-owners", "keyed", "fenced", sizes={"worker": 2, "call": 2},
+        bounds={"lease_version": 2, "state_version": 1},
+    ),
+)  # fmt: skip
+"""The scopes to which a fault of the downstream is added to see what it breaks: some thousand states each."""
+
+WHAT_IF: Mapping[str, tuple[Scope, ...]] = MappingProxyType(
+    {
+        switch: tuple(
+            scope.but(name=f"{scope.name} with {switch}", switches=scope.switches | {switch})
+            for scope in WHAT_IF_IN
+        )
+        for switch in ("record_expired", "record_volatile")
+    }
+)
+"""For each fault that some claims need off: scopes with it."""
