@@ -310,7 +310,9 @@ def test_time_and_chance_come_in_as_arguments_only() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imported = {alias.name for alias in node.names} | {getattr(node, "module", None)}
                 assert not imported & {"time", "datetime", "random", "secrets", "uuid"}, name
-        words = r"urandom|randomblob|random\(|strftime|unixepoch|julianday|current_time|datetime\("
+        words = r"urandom|randomblob|strftime|unixepoch|julianday|current_time|datetime\("
+        if "sql" in name:  # in Python, what is called so is an argument
+            words += r"|random\("
         assert re.search(words, source) is None, name
 
 

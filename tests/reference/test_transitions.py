@@ -104,6 +104,7 @@ KINDS: dict[str, Kind] = {
     "running for the last time": Kind((replace(PLAN, most_attempts=1),), ((STARTED,),)),
     "retry": Kind(commits=((STARTED,), (RETURNS,))),
     "retry, due": Kind(commits=((STARTED,), (DUE,))),
+    "retry, due, no effect yet": Kind(commits=((StepChange("it", RUNNING),), (DUE,))),
     "succeeded": Kind(commits=((STARTED,), (DONE,))),
     "succeeded, to be undone": Kind(commits=((replace(STARTED, reason=UNDOABLE),), (DONE,))),
     "succeeded, something is open": Kind(
@@ -292,7 +293,7 @@ def forward(at: At, change: StepChange) -> str:
         # What goes only with one status.
         change.timer_at_ms is None or to is RETRY,
         change.approval_fingerprint is None or to is WAITING,
-        change.intent is None or (to is RUNNING and step.status in (PENDING, WAITING)),
+        change.intent is None or (to is RUNNING and not effect and step.status in (PENDING, WAITING, RETRY)),
         change.evidence is None or (to in (FAILED, CANCELLED) and effect),
         change.receipt is None or (to in (RUNNING, SUCCEEDED) and effect),
         change.receipt is None or to is SUCCEEDED or step.status is RUNNING,

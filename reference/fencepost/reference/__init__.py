@@ -1,7 +1,8 @@
 """A reference implementation of the protocol on SQLite; needs only the standard library.
 
 Start with `sql.py`, which says what each action requires and does, then `store.py`, which runs it. Effects
-begin at `downstream.py`; `worker.py` brings both together. `downstream_http.py` is imported by itself.
+begin at `downstream.py`. Workflows are written with `workflow.py` and run by `flows.py`; `worker.py` runs
+single steps without ways back. `downstream_http.py` is imported by itself.
 Replay begins at `replay.py`; it is a style of its own, beside all that.
 """
 
@@ -19,6 +20,17 @@ from fencepost.reference.downstream_values import (
     TakesEffects,
     Tombstone,
     Unknown,
+)
+from fencepost.reference.flows import (
+    approve,
+    cancel,
+    decide,
+    recover,
+    reject,
+    resume,
+    run_instance,
+    start,
+    work,
 )
 from fencepost.reference.history import Histories, MemoryHistory, open_histories
 from fencepost.reference.implicit import NO_IMPLICIT_INPUTS, ImplicitDifference, ImplicitInputs
@@ -59,6 +71,7 @@ from fencepost.reference.replay_values import (
 from fencepost.reference.session import Ended, Run
 from fencepost.reference.sql import STATEMENTS, Statements
 from fencepost.reference.store import Store
+from fencepost.reference.telling import deliver
 from fencepost.reference.values import (
     MAX_TIME_MS,
     MAX_VERSION,
@@ -99,7 +112,17 @@ from fencepost.reference.values_inbox import (
     operator_decision,
     resumption,
 )
+from fencepost.reference.watching import StatusView, events, status
 from fencepost.reference.worker import Effect, Step, run_once, run_worker
+from fencepost.reference.workflow import (
+    Approval,
+    Context,
+    Notice,
+    Retry,
+    RetryableError,
+    Workflow,
+    WorkflowStep,
+)
 
 __all__ = [
     "BROKEN_DOWNSTREAMS",
@@ -111,12 +134,14 @@ __all__ = [
     "Activity",
     "ActivityFailedError",
     "Answer",
+    "Approval",
     "ArgumentError",
     "Beginning",
     "Capabilities",
     "Command",
     "CommandType",
     "Commit",
+    "Context",
     "DamagedHistoryError",
     "Definition",
     "Difference",
@@ -144,6 +169,7 @@ __all__ = [
     "Migration",
     "Move",
     "NotFound",
+    "Notice",
     "Notification",
     "Notified",
     "Observation",
@@ -163,10 +189,13 @@ __all__ = [
     "RequestKind",
     "Requested",
     "Result",
+    "Retry",
+    "RetryableError",
     "Row",
     "Run",
     "Runtime",
     "Statements",
+    "StatusView",
     "Step",
     "StepChange",
     "StepEntry",
@@ -182,11 +211,18 @@ __all__ = [
     "Unknown",
     "UnknownActivity",
     "Waiting",
+    "Workflow",
+    "WorkflowStep",
     "approval",
+    "approve",
     "attest",
+    "cancel",
     "cancellation",
     "canonical_json",
     "compensation_key",
+    "decide",
+    "deliver",
+    "events",
     "fingerprint",
     "late_result",
     "notification_key",
@@ -196,12 +232,19 @@ __all__ = [
     "open_histories",
     "open_store",
     "operator_decision",
+    "recover",
+    "reject",
+    "resume",
     "resumption",
+    "run_instance",
     "run_once",
     "run_worker",
     "run_workflow",
     "source_fingerprint",
+    "start",
+    "status",
     "step_key",
     "trigger_key",
     "unwind",
+    "work",
 ]

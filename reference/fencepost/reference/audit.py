@@ -153,9 +153,7 @@ def _one_effect_per_intent(records: Records) -> Found:
     ]
     again = sum(number - 1 for number in Counter(s.key for s in records.journal.sent).values())
     late = sum(sent.answer == "stale-token" for sent in records.journal.sent)
-    evidence = (
-        f"{len(effects):,} effects of {len(by_key):,} intents; {again:,} sent again, {late:,} too late"
-    )
+    evidence = f"{len(effects):,} effects of {len(by_key):,} intents; {again:,} sent again, {late:,} too late"
     return evidence, bool(effects) and again + late > 0, wrongs
 
 

@@ -17,6 +17,8 @@ from fencepost.reference.store import Store
 from fencepost.reference.values import (
     ArgumentError,
     Commit,
+    Move,
+    Notification,
     Ok,
     Owner,
     Refused,
@@ -46,7 +48,9 @@ class Ended(StrEnum):
     """How a run of one instance came to its end."""
 
     FINISHED = "finished"
-    """Every step has succeeded, and the instance."""
+    """The instance is finished: of a worker without ways back, every step has succeeded."""
+    WAITING = "waiting"
+    """There is nothing to do now: a timer, an approval, a person, or other code is awaited."""
     STOPPED = "stopped"
     """A step failed, was cancelled or waits for a person; the run's step says which."""
     UNDECIDED = "undecided"
@@ -112,6 +116,24 @@ class Session:
 
     def commit(self, event: str, *changes: StepChange, finishes: bool = False) -> None:
         """One commit, until it is known what became of it (§4). Ends the run unless it was accepted."""
+        code = self.attempt(event, *changes, finishes=finishes)
+        if code is not None:
+            self.end(Ended.REFUSED, code)
+
+    def attempt(
+        self,
+        event: str,
+        *changes: StepChange,
+        finishes: bool = False,
+        payload: str = "",
+        move: Move | None = None,
+        requests: tuple[int, ...] = (),
+        notifications: tuple[Notification, ...] = (),
+    ) -> str | None:
+        """One commit, until it is known what became of it (§4): None if accepted, else the refusal's code.
+
+        Ends the run if somebody else goes on, or if the answer stays unknown.
+        """
         self.commits += 1
         commit = Commit(
             instance=self.row.instance,
@@ -120,8 +142,12 @@ class Session:
             expected_state_version=self.row.state_version,
             expected_lease_version=self.token,
             event=event,
+            payload=payload,
             finishes=finishes,
             changes=changes,
+            move=move,
+            requests=requests,
+            notifications=notifications,
         )
         for _ in range(TRIES):
             try:
@@ -134,10 +160,14 @@ class Session:
                 self._ask(commit)
                 continue  # accepted, or undecided: the same commit again gives the entry, or decides
             if isinstance(answer, Refused):
-                self.end(Ended.LOST if answer.code in LOST else Ended.REFUSED, answer.code)
+                if answer.code in LOST:
+                    self.end(Ended.LOST, answer.code)
+                return answer.code
             self._accepted()
-            return
-        self.end(Ended.UNDECIDED, f"no answer to commit {commit.commit_id}")
+            return None
+        raise RunEndsError(
+            Run(Ended.UNDECIDED, self.row.instance, why=f"no answer to commit {commit.commit_id}")
+        )
 
     def _ask(self, commit: Commit) -> None:
         """After a lost reply: ends the run if the commit is not in the log and never will be (§4)."""

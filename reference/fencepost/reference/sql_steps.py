@@ -34,7 +34,7 @@ with here as (select * from instances where instance = :instance),
      named as (select * from requests where number = :request and consumed_by = :state_version),"""
 
 # §5's table, but for what is in `sql_undo.py`; and what this change is. A step starts when it becomes
-# running, or is attempted again.
+# running, or is attempted again; it is fresh as long as no intent could have been committed.
 CHANGE: Final = """
      ways (was, becomes) as (values
         ('pending', 'running'), ('pending', 'waiting_approval'), ('pending', 'cancelled'),
@@ -46,6 +46,7 @@ CHANGE: Final = """
         ('retry_scheduled', 'manual_intervention'), ('compensating', 'manual_intervention')),
      facts as (select :to = 'running' and (status <> 'running' or :again) as starts,
                       :to = 'waiting_approval' as asks, status = 'waiting_approval' as waits,
+                      status = 'pending' or (status = 'retry_scheduled' and resource is null) as fresh,
                       :to = 'retry_scheduled' and status = 'running' as schedules,
                       coalesce(:receipt, :unwinding, :timer_at_ms) is not null as records,
                       exists (select 1 from open, here where unwinding_cause is not null) as unwinds
@@ -123,8 +124,8 @@ update steps
    and (not (:again or schedules) or ifnull(attempt < most_attempts, true))    -- refuse: illegal-transition
    and (:version is null or :to = 'running')                                   -- refuse: illegal-transition
    and ifnull(:version = ifnull(intent_version, 0) + 1, true)                  -- refuse: illegal-transition
-   and (:version is null or status = 'pending' or waits or :again)             -- refuse: illegal-transition
-   and (:version is null or status = 'pending' or waits or :proof is not null)   -- refuse: illegal-transition
+   and (:version is null or fresh or waits or :again)                          -- refuse: illegal-transition
+   and (:version is null or fresh or waits or :proof is not null)              -- refuse: illegal-transition
    and (:version is null or coalesce(unwinding, :unwinding, :receipt) is null) -- refuse: illegal-transition
    and (:unwinding is null or unwinding is null)                               -- refuse: illegal-transition
    and (:unwinding is null or :to in ('running', 'retry_scheduled'))           -- refuse: illegal-transition

@@ -261,6 +261,11 @@ class Store:
         records = self._page("undelivered", self._statements.undelivered, after, most)
         return tuple(map(notified_of, records))
 
+    def now_ms(self) -> int:
+        """The store's now in milliseconds (§1), for who looks ahead; its mark is not moved."""
+        with self._run.reading():
+            return self._run.now_ms()
+
     # What there is to do. Pages begin after the name `after`, by default at the first, and have up to `most`
     # names; a hundred are few to hold and many to ask for at once.
 
