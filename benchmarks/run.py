@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from models import lease as lease_model
 from models import two_phase as two_phase_model
 from schedules import lines_of, schedules
+from workflows import lines_of_reference, reference
 
 TWO_PHASE = {2: 56, 3: 288, 5: 8_832, 7: 296_448}
 """Distinct states by number of resource managers, as other tools count them."""
@@ -137,6 +138,9 @@ def main() -> None:
         help="another checker's command on the same model, timed as a whole process in the same run",
     )  # fmt: skip
     parser.add_argument("--directory", default=".", help="where the disk is that schedules use (default: .)")
+    parser.add_argument(
+        "--instances", type=int, default=10_000, help="unfinished instances to recover (default: 10000)"
+    )
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     chosen = parser.parse_args()
     lines = counts()
@@ -146,6 +150,7 @@ def main() -> None:
             "search": rates(chosen.runs),
             "proof": proofs(chosen.runs),
             "schedules": schedules(chosen.runs, chosen.directory),
+            "reference": reference(chosen.runs, chosen.directory, chosen.instances),
         }
         s, p = figures["search"], figures["proof"]
         million = s["compiled_states_per_s"] / 1e6
@@ -156,6 +161,7 @@ def main() -> None:
             f"compiled / plain: {s['ratio']:.0f}",
             f"S1 proved for all sizes in {p['S1_s']:.2f} s, all claims of the core in {p['all_s']:.2f} s",
             *lines_of(figures["schedules"]),
+            *lines_of_reference(figures["reference"]),
             *processes(chosen.runs, chosen.baseline),
         ]
         if not chosen.baseline:
