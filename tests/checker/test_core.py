@@ -22,18 +22,12 @@ PINNED = json.loads((Path(__file__).parent / "pinned_counts.json").read_text())
 
 
 ONLY_IN_IMPLEMENTATIONS = {
-    "illegal-transition": "the workers of the model only commit changes that are legal where they were read",
     "in-progress": "the downstream of the model decides a request in one step",
     "key-expired": "in the model an expired record is a fault, and looks like none",
-    "no-such-request": "the models have no inbox yet, nor the codes of what it holds",
-    "request-consumed": "likewise",
-    "no-such-migration": "likewise",
-    "no-such-step": "likewise",
-    "no-such-notification": "likewise",
-    "deadline-passed": "likewise",
-    "not-due": "likewise",
-    "approval-recorded": "likewise",
-    "cancel-requested": "likewise",
+    "request-consumed": "the models do not tell what was consumed from what was never there",
+    "no-such-migration": "the model of recovery tries no migration that is not registered",
+    "no-such-step": "in the models all steps that are named exist",
+    "no-such-notification": "in the models all notifications that are named exist",
 }
 """Codes that no model gives, each with the reason."""
 

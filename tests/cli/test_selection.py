@@ -95,6 +95,7 @@ def test_each_protocol_gets_its_own_claims_only() -> None:
         ({"off": ["crash"]}, with_switch("crash")),
         ({"variant": "late-commit-by-id"}, ["core"]),
         ({"variant": "fence-not-compared"}, ["effects"]),
+        ({"variant": "start-ignores-a-cancel"}, ["workflow"]),
     ],
 )
 def test_a_scope_a_switch_or_a_variant_chooses_the_protocols_that_have_it(
@@ -114,8 +115,13 @@ def test_a_variant_with_a_scope_of_its_own_is_looked_at_there() -> None:
     assert looked_at(variant=name)[0][2] == [getattr(variants[name], "scope", "small")]
 
 
+def test_the_table_of_evidence_has_the_protocols_that_are_meant_for_it_unless_another_is_named() -> None:
+    assert [m for m, _, _ in looked_at(for_evidence=True)] == ["core", "effects"]
+    assert [m for m, _, _ in looked_at(for_evidence=True, model="workflow")] == ["workflow"]
+
+
 def test_a_switch_without_a_scope_is_turned_in_each_scope_that_is_looked_at() -> None:
-    ((_, _, scopes),) = looked_at("S8", on=["record_expired"])
+    ((_, _, scopes),) = looked_at(model="effects", on=["record_expired"])
 
     assert scopes == ["small, changed", "rederived, changed", "fenced-queryable, changed"]
 

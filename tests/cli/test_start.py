@@ -123,8 +123,11 @@ def test_a_command_has_the_options_that_it_honours_and_no_other(name: str) -> No
             ("check", "--scope", "quik"),
             f"no scope 'quik' in {listed(BUILT_IN)}: did you mean 'quick'",
         ),
-        (("check", "S8", "--scope", "usual"), "effects has no scope 'usual'"),
-        (("check", "S1", "S8", "--scope", "usual"), "S8 is a claim of effects, which does not have 'usual'"),
+        (("check", "every_contact_is_recorded", "--scope", "usual"), "effects has no scope 'usual'"),
+        (
+            ("check", "S2", "every_contact_is_recorded", "--scope", "usual"),
+            "is a claim of effects, which does not have 'usual'",
+        ),
         (("check", "--on", "record_expird"), "did you mean 'record_expired'?"),
         (("check", "--model", "core", "--variant", "fence-not-compared"), "no variant 'fence-not-compared'"),
         (("check", "--variant", "late-comit-by-id"), "did you mean 'late-commit-by-id'?"),

@@ -115,3 +115,12 @@ def test_the_refusal_says_what_to_declare() -> None:
     said = " ".join(done.err.split())
     assert "S12 is a claim about effects, which sqlite does not declare to have" in said
     assert "add Capability.EFFECTS to its capabilities" in said
+
+
+@pytest.mark.parametrize("claim", ["S16", "compensation_in_order"])
+def test_a_claim_about_a_protocol_beside_which_nothing_can_be_run_is_refused(claim: str) -> None:
+    done = fencepost("verify", "sqlite", claim)
+
+    assert (done.code, done.out) == (2, "")
+    said = " ".join(done.err.split())
+    assert f"{claim} is a claim about workflow, which implementations cannot be run beside yet" in said

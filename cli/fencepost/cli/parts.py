@@ -32,20 +32,15 @@ _FIXED = {"id", "claim", "sentence", "kind", "verdict", "method", "bound", "why"
 
 
 def in_the_table(settings: Mapping[str, Any]) -> list[Selected]:
-    """What `evidence` is about. Without a model or a file, the protocols that have a place in its table.
-
-    The others would not leave each other enough of a minute.
-    """
-    chosen = selected(
+    """What `evidence` is about."""
+    return selected(
         file=settings["file"],
         model=settings["model"],
         scope_text=settings["scope"],
         on=settings["on"],
         off=settings["off"],
+        for_evidence=True,
     )
-    if settings["file"] or settings["model"]:
-        return chosen
-    return [one for one in chosen if one.subject.built_in is None or one.subject.built_in.in_evidence]
 
 
 def run_part(name: str, settings: Mapping[str, Any], tell: Tell | None = None) -> Iterator[Report]:

@@ -24,8 +24,7 @@ def chosen_scope(
 
     Without a name it is the first that the subject has for checks.
     """
-    name = text.partition(":")[0] or next(iter(subject.default_scopes), "small")
-    scope = subject.scope(name)
+    base = scope = subject.scope(text.partition(":")[0])
     for change in _changes(text):
         scope = _changed(scope, change)
     switches = set(scope.switches)
@@ -36,9 +35,10 @@ def chosen_scope(
     switches = (switches | set(on)) - set(off)
     if switches != scope.switches:
         scope = scope.but(switches=frozenset(switches))
-    base = subject.protocol.scopes[name]
     subject.refuse_beyond_limits(scope)
-    return scope if scope == base else scope.but(name=f"{name}, changed", why="as given on the command line")
+    if scope == base:
+        return scope
+    return scope.but(name=f"{base.name}, changed", why="as given on the command line")
 
 
 def _changes(text: str) -> list[str]:

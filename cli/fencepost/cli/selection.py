@@ -34,12 +34,16 @@ def selected(
     on: Sequence[str] = (),
     off: Sequence[str] = (),
     sweeps: bool = False,
+    for_evidence: bool = False,
 ) -> list[Selected]:
     """What is asked for; UsageError with close names for what no protocol has.
 
-    Without a scope's name each protocol is looked at in its own, for checks or for `sweeps`.
+    Without a scope's name each protocol is looked at in its own, for checks or for `sweeps`. The table of
+    `evidence` has only some protocols, unless a model or a file names another.
     """
     subjects = load_all(file, variant=variant, model=model)
+    if for_evidence and not (file or model):
+        subjects = tuple(s for s in subjects if s.built_in is None or s.built_in.in_evidence)
     refuse_unknown(claims, subjects)
     with_claims = [(s, tuple(c for c in claims if s.has(c))) for s in subjects]
     among = [(s, own) for s, own in with_claims if own or not claims]

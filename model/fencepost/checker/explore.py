@@ -71,7 +71,7 @@ def check(
                 subject, among, claims=claims, budget_s=budget_s, memory_mb=memory_mb, jobs=jobs, stop=stop,
                 traces=traces, required=required, on_progress=on_progress,
             )  # fmt: skip
-        scope = among[0] if among else subject.scope("small")
+        scope = among[0] if among else subject.scope()
     where = subject.scope(scope) if isinstance(scope, str) else scope
     chosen = subject.chosen(claims)
     sought = _witnesses(subject, chosen)

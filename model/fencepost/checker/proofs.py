@@ -33,7 +33,7 @@ def prove(
     budget_s: float = 60.0,
     timeout_s: float = 2.0,
     seed: int = 0,
-    scope: str | Scope = "small",
+    scope: str | Scope = "",
     counterexamples: bool = True,
     required: Verdict | None = None,
     on_progress: Progress | None = None,
@@ -41,7 +41,8 @@ def prove(
     """Prove claims by induction. `budget_s` bounds all of it and `timeout_s` one obligation, in seconds.
 
     A claim is proved, and where that fails searched, with the switches off that it needs off, and with no
-    other. `scope` is the finite instance that is searched for a concrete run where a proof fails.
+    other. `scope` is the finite instance that is searched for a concrete run where a proof fails; by default
+    the subject's first.
     """
     started = time.monotonic()
     chosen = subject.chosen(claims)

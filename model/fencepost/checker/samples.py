@@ -105,7 +105,7 @@ class _Sample:
 def simulate(
     subject: Subject,
     *,
-    scope: str | Scope = "small",
+    scope: str | Scope = "",
     claims: Iterable[str] = (),
     runs: int = 300,
     steps: int = 40,
@@ -113,7 +113,10 @@ def simulate(
     budget_s: float | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
-    """`runs` random runs of up to `steps` steps each; the same for the same seed. `budget_s` in seconds."""
+    """`runs` random runs of up to `steps` steps each; the same for the same seed. `budget_s` in seconds.
+
+    In the subject's first scope where none is given.
+    """
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import seed as seeded
     from hypothesis import strategies as st

@@ -30,7 +30,20 @@ from fencepost.model.replay import replay
 from fencepost.model.replay import scopes as replay_scopes
 from fencepost.model.triggers import scopes as triggers_scopes
 from fencepost.model.triggers import triggers
-from fencepost.properties import CORE, EFFECTS, RECOVERY, REPLAY, TRIGGERS, Claim, ClaimError, Claims, Kind
+from fencepost.model.workflow import scopes as workflow_scopes
+from fencepost.model.workflow import workflow
+from fencepost.properties import (
+    CORE,
+    EFFECTS,
+    RECOVERY,
+    REPLAY,
+    TRIGGERS,
+    WORKFLOW,
+    Claim,
+    ClaimError,
+    Claims,
+    Kind,
+)
 
 if TYPE_CHECKING:
     from fencepost.model.core.variants import Variant
@@ -119,8 +132,9 @@ class Subject:
         """What a report calls it."""
         return f"variant {self.variant}" if self.variant and self.unbroken is not None else self.protocol.name
 
-    def scope(self, name: str) -> Scope:
-        """A scope by name."""
+    def scope(self, name: str = "") -> Scope:
+        """A scope by name; without one, the first of those that are looked at by default."""
+        name = name or next(iter(self.default_scopes), "small")
         found = self.protocol.scopes.get(name)
         if found is None:
             remedy = did_you_mean(name, self.protocol.scopes, empty="it has none")
@@ -300,6 +314,7 @@ BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
                 effects_scopes.SWEEP,
                 in_evidence=True,
             ),
+            _built_in(workflow, WORKFLOW, workflow_scopes.SMALL, workflow_scopes.SWEEP),
             _built_in(triggers, TRIGGERS, ("small", "arrivals", "notices"), triggers_scopes.SWEEP),
             _built_in(recovery, RECOVERY, ("small", "racing"), recovery_scopes.SWEEP),
             _built_in(replay, REPLAY, ("small", "direct", "changed"), replay_scopes.SWEEP),

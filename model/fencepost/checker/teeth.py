@@ -53,6 +53,18 @@ FIRST: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("quick-queryable", 'decide_call: without `refuse_unless(not switched("fenced")'),
         ("quick-unkeyed", "decide_call: without `s.revision ="),
     ),
+    "workflow": (
+        ("quick-step", "schedule_retry: without `refuse_unless(s.status[x] == Status.running"),
+        ("quick-step", "start: without `refuse_unless(s.status[x] == Status.pending"),
+        ("quick-step", "start: refused and yet done: `refuse_unless(s.cause == Cause.none"),
+        ("quick-step", "start: without `refuse_unless(not s.gated[x]"),
+        ("quick-step", "succeed: without `when(s.knows[w, x] == Knows.receipt)"),
+        ("quick-step", "finish: without `refuse_unless(every(steps"),
+        ("quick-step", "give_up_waiting: without `refuse_unless(s.late[x]"),
+        ("quick-owners", "start: refused and yet done: `refuse_unless(lease == s.lease_version"),
+        ("quick-owners", "start: without `refuse_unless(s.live"),
+        ("quick-owners", "acquire: without `refuse_unless(not s.live"),
+    ),
     "triggers": (
         ("quick-notices", "decide_notice: without `s.kept["),
         ("quick-notices", "decide_notice: without `s.received["),

@@ -71,6 +71,16 @@ REGISTRY: tuple[Refusal, ...] = (
         "Mend the caller: it decided on something else than what it read.",
     ),
     Refusal(
+        "unwinding",
+        "The instance is being undone: nothing starts any more, and the cause stays.",
+        "Read the row again, and go on with undoing: settle what is under way, then compensate.",
+    ),
+    Refusal(
+        "not-unwinding",
+        "The instance is not being undone, so nothing is called off or compensated.",
+        "Mend the caller; first commit the cause, such as a failure or a cancel that is consumed.",
+    ),
+    Refusal(
         "no-such-migration",
         "No migration of that name is registered from the instance's definition to the other one.",
         "Register it, or commit the instance as manual_intervention: it does not run under other code.",
@@ -105,6 +115,29 @@ REGISTRY: tuple[Refusal, ...] = (
         "cancel-requested",
         "A cancel waits in the inbox: until it is consumed no step starts and the instance does not end.",
         "Read the inbox, and commit the instance as unwinding with the number of the cancel.",
+    ),
+    Refusal(
+        "dependency-unmet",
+        "A step on which this one depends has not succeeded.",
+        "Leave the step until it has; then decide again.",
+        retryable=True,
+    ),
+    Refusal(
+        "approval-needed",
+        "The step needs an approval, and is not to run without.",
+        "Commit that it waits, with the intent that is to be approved.",
+    ),
+    Refusal(
+        "unfinished-steps",
+        "A step is left whose fate is open, so nothing is undone yet, or the instance does not end.",
+        "Settle the steps that are left: what runs, what waits, what is in a person's hands.",
+        retryable=True,
+    ),
+    Refusal(
+        "not-in-order",
+        "A later success is left that has to be undone first.",
+        "Compensate the steps in falling order of the state versions of their successes.",
+        retryable=True,
     ),
     Refusal(
         "stale-token",

@@ -454,3 +454,18 @@ def calls_undo_what_happened(s: State) -> object:
             or was_done(s, s.call[c].step, s.call[c].intent)
         ),
     )
+
+
+@WORKFLOW.supporting(supports=("S6", "S16"))
+def only_compensations_are_marked(s: State) -> object:
+    """A step marked as being undone is in a person's hands or compensated, and the instance unwinds."""
+    return every(
+        steps,
+        lambda x: (
+            not s.undoing[x]
+            or (
+                s.cause != Cause.none
+                and (s.status[x] == Status.manual_intervention or s.status[x] == Status.compensated)
+            )
+        ),
+    )

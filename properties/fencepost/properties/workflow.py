@@ -174,6 +174,19 @@ def only_a_new_intent_waits_again(before: State, after: State) -> object:
     )
 
 
+@WORKFLOW.each_step("S6", section="§5", witnesses=("a_compensation_is_handed_over",))
+def a_person_is_told_what_for(before: State, after: State) -> object:
+    """A step that is handed to a person is marked as being undone exactly if its compensation is meant."""
+    return every(
+        steps,
+        lambda x: (
+            after.undoing[x] == before.undoing[x]
+            if after.status[x] == before.status[x] or after.status[x] != Status.manual_intervention
+            else after.undoing[x] == (before.status[x] == Status.compensating)
+        ),
+    )
+
+
 @WORKFLOW.always("S6", section="§5", witnesses=("an_instance_succeeds", "an_instance_ends_undone"))
 def an_instance_ends_with_its_steps(s: State) -> object:
     """An instance is finished when all steps succeeded or, unwinding, when none is left to undo."""

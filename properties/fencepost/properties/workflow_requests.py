@@ -16,7 +16,7 @@ from fencepost.model.workflow.state import (
     requests,
     steps,
 )
-from fencepost.properties.workflow import WORKFLOW, has_ended, moves, step_is_alike
+from fencepost.properties.workflow import WORKFLOW, has_ended, moves, runs, step_is_alike
 
 # §9: retries.
 
@@ -41,6 +41,12 @@ def timer_fires_once(before: State, after: State) -> object:
 
 
 # §10: cancelling and unwinding.
+
+
+@derived
+def is_spent(before: State, after: State, r: Element) -> object:
+    """Whether a commit consumes request `r` in this step."""
+    return before.stands[r] != Stands.consumed and after.stands[r] == Stands.consumed
 
 
 @derived
@@ -70,6 +76,35 @@ def cancel_is_honoured(before: State, after: State) -> object:
     )
 
 
+@WORKFLOW.always("S16", section="§10", witnesses=("an_instance_ends_undone", "a_cancelled_instance_ends"))
+def what_is_given_up_has_a_cause(s: State) -> object:
+    """Where a step failed, is cancelled or undone, or a cancel is consumed, the instance unwinds."""
+    return s.cause != Cause.none or (
+        every(steps, lambda x: not has_ended(s, x) and s.status[x] != Status.compensating)
+        and every(requests, lambda r: s.stands[r] != Stands.consumed or s.wish[r] != Wish.cancel)
+    )
+
+
+@WORKFLOW.each_step("S16", section="§10", witnesses=("an_instance_ends_undone", "a_cancelled_instance_ends"))
+def unwinding_has_a_reason(before: State, after: State) -> object:
+    """An instance unwinds when a step fails or is given up, or on a cancel or rejection that this spends."""
+    return (
+        before.cause != Cause.none
+        or after.cause == Cause.none
+        or (
+            after.cause == Cause.failure
+            and some(steps, lambda x: runs(before, x) or (has_ended(after, x) and not has_ended(before, x)))
+        )
+        or some(
+            requests,
+            lambda r: (
+                is_spent(before, after, r)
+                and (before.wish[r] == Wish.cancel or before.wish[r] == Wish.reject)
+            ),
+        )
+    )
+
+
 @WORKFLOW.each_step("S16", section="§10", witnesses=("an_instance_ends_undone",))
 def who_unwinds_goes_on_unwinding(before: State, after: State) -> object:
     """From the commit of a cause on no step starts, and the cause stays."""
@@ -89,12 +124,6 @@ def a_cancel_after_the_end_is_refused(before: State, after: State) -> object:
 
 
 # §11: approval.
-
-
-@derived
-def is_spent(before: State, after: State, r: Element) -> object:
-    """Whether a commit consumes request `r` in this step."""
-    return before.stands[r] != Stands.consumed and after.stands[r] == Stands.consumed
 
 
 @WORKFLOW.each_step(
@@ -139,17 +168,22 @@ def a_gated_step_waits(before: State, after: State) -> object:
     "S17", section="§11", witnesses=("a_late_approval_is_honoured", "a_late_approval_is_refused")
 )
 def an_approval_in_time_is_honoured(before: State, after: State) -> object:
-    """A step does not fail for want of an approval while one of its intent is recorded."""
+    """A step does not fail for want of an approval before the deadline, nor while one is recorded."""
     return every(
         steps,
         requests,
         lambda x, r: (
             not moves(before, after, x, Status.waiting_approval, Status.failed)
-            or before.stands[r] != Stands.inbox
-            or before.wish[r] != Wish.approve
-            or before.about[r] != x
-            or not before.approves[r].present
-            or before.approves[r] != before.fingerprint[x]
+            or (
+                before.late[x]
+                and (
+                    before.stands[r] != Stands.inbox
+                    or before.wish[r] != Wish.approve
+                    or before.about[r] != x
+                    or not before.approves[r].present
+                    or before.approves[r] != before.fingerprint[x]
+                )
+            )
         ),
     )
 

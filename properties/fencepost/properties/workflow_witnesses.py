@@ -226,6 +226,12 @@ def a_step_is_undone(before: State, after: State) -> object:
 
 
 @WORKFLOW.sometimes()
+def a_compensation_is_handed_over(s: State) -> object:
+    """A step is in a person's hands because of its compensation."""
+    return some(steps, lambda x: s.status[x] == Status.manual_intervention and s.undoing[x])
+
+
+@WORKFLOW.sometimes()
 def two_steps_are_undone(s: State) -> object:
     """One step was undone, and another is being undone that succeeded before it."""
     return some(

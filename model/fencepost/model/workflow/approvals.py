@@ -44,10 +44,10 @@ def ask_approval(s: State, w: Element, x: Element, fingerprint: Element, lost: b
 def run_approved(s: State, w: Element, x: Element, r: Element, lost: bool) -> None:
     """A worker spends an approval of the stored intent, and the step runs."""
     commit_on(s, w, lost)
+    refuse_unless(approves(s, r, x), "no-such-request")
     refuse_unless(s.status[x] == Status.waiting_approval, "illegal-transition")
     refuse_unless(s.cause == Cause.none, "unwinding")
     refuse_unless(not cancel_waits(s), "cancel-requested")
-    refuse_unless(approves(s, r, x), "no-such-request")
 
     s.state_version = s.state_version + 1
     s.status[x] = Status.running
@@ -58,8 +58,8 @@ def run_approved(s: State, w: Element, x: Element, r: Element, lost: bool) -> No
 def take_no(s: State, w: Element, x: Element, r: Element, lost: bool) -> None:
     """A worker consumes a rejection: the step is cancelled, and the instance unwinds."""
     commit_on(s, w, lost)
-    refuse_unless(s.status[x] == Status.waiting_approval, "illegal-transition")
     refuse_unless(is_offered(s, r, Wish.reject, x), "no-such-request")
+    refuse_unless(s.status[x] == Status.waiting_approval, "illegal-transition")
 
     s.state_version = s.state_version + 1
     s.status[x] = Status.cancelled
@@ -80,7 +80,7 @@ def give_up_waiting(s: State, w: Element, x: Element, lost: bool) -> None:
     """A worker fails a step whose approval has not come in time; one that is recorded is honoured."""
     commit_on(s, w, lost)
     refuse_unless(s.status[x] == Status.waiting_approval, "illegal-transition")
-    refuse_unless(s.late[x], "deadline-not-passed")
+    refuse_unless(s.late[x], "not-due")
     refuse_unless(not some(requests, lambda r: approves(s, r, x)), "approval-recorded")
 
     s.state_version = s.state_version + 1

@@ -68,6 +68,7 @@ def intend_anew(s: State, w: Element, x: Element, fingerprint: Element, lost: bo
     s.status[x] = ite(s.gated[x], Status.waiting_approval, Status.running)
     s.intent[x] = s.intent[x] + 1
     s.fingerprint[x] = fingerprint
+    s.late[x] = False
 
 
 @step_commit(learn_ended)
@@ -157,8 +158,8 @@ def run_again(s: State, w: Element, x: Element, lost: bool) -> None:
     commit_on(s, w, lost)
     refuse_unless(s.status[x] == Status.retry_scheduled, "illegal-transition")
     refuse_unless(s.cause == Cause.none, "unwinding")
+    refuse_unless(s.due[x], "not-due")
     refuse_unless(not cancel_waits(s), "cancel-requested")
-    refuse_unless(s.due[x], "timer-not-due")
 
     s.state_version = s.state_version + 1
     s.status[x] = Status.running

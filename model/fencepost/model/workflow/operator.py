@@ -21,10 +21,10 @@ from fencepost.model.workflow.state import (
 def run_by_hand(s: State, w: Element, x: Element, r: Element, lost: bool) -> None:
     """An operator has a step run again with the same intent."""
     commit_on(s, w, lost)
+    refuse_unless(is_offered(s, r, Wish.run_again, x), "no-such-request")
     refuse_unless(s.status[x] == Status.manual_intervention and not s.undoing[x], "illegal-transition")
     refuse_unless(s.cause == Cause.none, "unwinding")
     refuse_unless(not cancel_waits(s), "cancel-requested")
-    refuse_unless(is_offered(s, r, Wish.run_again, x), "no-such-request")
 
     s.state_version = s.state_version + 1
     s.status[x] = Status.running
@@ -36,9 +36,9 @@ def attest(s: State, w: Element, x: Element, r: Element, wish: Member, lost: boo
     """An operator says how a step ended that nobody can ask about; a key that is kept is buried first."""
     when(may_be_attested(s, w, x, wish))
     commit_on(s, w, lost)
+    refuse_unless(is_offered(s, r, wish, x), "no-such-request")
     refuse_unless(s.status[x] == Status.manual_intervention, "illegal-transition")
     refuse_unless(s.undoing[x] == (wish == Wish.compensated), "illegal-transition")
-    refuse_unless(is_offered(s, r, wish, x), "no-such-request")
 
     s.state_version = s.state_version + 1
     s.status[x] = attested_as(wish)

@@ -84,6 +84,58 @@ _scope(
     why="a downstream that keeps nothing: what is unknown only a person can settle; one step",
 )  # fmt: skip
 
+# For changes of the model that are tried one after another: between them, every claim is exercised and can
+# fail. One worker, always the owner, has the whole life of a step; what takes two owners has less of it.
+_ALONE: Mapping[str, int] = MappingProxyType({"lease_version": 1, "incarnation": 0})
+_scope(
+    "quick-step",
+    "gates", "retries", "operator", "cancels", "intent_renewed", "keyed", "declining", "request_duplicated",
+    "call_lost", step=1, worker=1, bounds={**_ALONE, "intent_version": 2},
+    why="all that can become of one step, with one request; one worker, always the owner",
+)  # fmt: skip
+_scope(
+    "quick-two",
+    "chained", "gates", worker=1, bounds={**_ALONE, "state_version": 8},
+    why="two steps, of which one may wait for the other and for an approval; one worker, always the owner",
+)  # fmt: skip
+_scope(
+    "quick-owners",
+    "keyed", "fenced", bounds={"state_version": 4, "incarnation": 0},
+    why="two owners and two steps, as far as the first success after a takeover",
+)  # fmt: skip
+_scope(
+    "quick-calls",
+    "keyed", "fenced", "declining", "call_duplicated", step=1, call=2,
+    bounds={"state_version": 4, "incarnation": 0},
+    why="calls of two owners that come late or twice, and the tombstone; one step",
+)  # fmt: skip
+_scope(
+    "quick-anew",
+    "intent_renewed", "keyed", "declining", step=1, worker=1, call=2,
+    bounds={**_ALONE, "state_version": 4, "intent_version": 2},
+    why="a reply to a former intent that comes late; one worker, one step",
+)  # fmt: skip
+_scope(
+    "quick-unkeyed",
+    "operator", "declining", "call_duplicated", step=1, bounds={"state_version": 4, "incarnation": 0},
+    why="as attested, for a downstream that declines and calls that arrive twice",
+)  # fmt: skip
+_scope(
+    "quick-requests",
+    "gates", "operator", "cancels", "keyed", step=1, worker=1, request=2,
+    bounds={**_ALONE, "state_version": 5},
+    why="a cancel at the same time as an approval or an operator's decision; one worker, one step",
+)  # fmt: skip
+_scope(
+    "quick-crash",
+    "operator", "keyed", "crash", step=1, bounds={"state_version": 3},
+    why="workers that die and start again; one step",
+)  # fmt: skip
+
+SWEEP = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-anew", "quick-requests", "attested",
+         "approved")  # fmt: skip
+"""The scopes of a sweep: a change that no claim notices in the first is looked at in the next."""
+
 SMALL = (
     "undone", "cancelled", "late", "chained", "branching", "approved", "approved-cancelled", "approved-anew",
     "retried", "attested",

@@ -94,12 +94,11 @@ Answer = Enumeration(
     "approval-needed",
     "approval-recorded",
     "deadline-passed",
-    "timer-not-due",
+    "not-due",
     "not-unwinding",
     "unwinding",
     "not-in-order",
     "no-such-request",
-    "deadline-not-passed",
     "unfinished-steps",
 )
 
