@@ -12,8 +12,9 @@ from fencepost.checker.native import StateClaim, StepClaim, explore
 from fencepost.checker.subject import Subject
 from fencepost.model.fresh import unused_are_alike
 from fencepost.model.mutate import REFUSAL, mutants, without
+from fencepost.model.variants import Variant
 from fencepost.model.workflow import workflow
-from fencepost.model.workflow.variants import VARIANTS, Variant
+from fencepost.model.workflow.variants import VARIANTS
 from fencepost.model.workflow.variants_of_steps import COMMITS
 from fencepost.properties import REGISTRY, WORKFLOW
 

@@ -112,7 +112,7 @@ def test_a_variant_with_a_scope_of_its_own_is_looked_at_there() -> None:
     variants = BUILT_IN["effects"].variants
     name = next(iter(variants))
 
-    assert looked_at(variant=name)[0][2] == [getattr(variants[name], "scope", "small")]
+    assert looked_at(variant=name)[0][2] == [variants[name].scope]
 
 
 def test_the_table_of_evidence_has_the_protocols_that_are_meant_for_it_unless_another_is_named() -> None:

@@ -15,7 +15,7 @@ from fencepost.model.protocol import Action, did_you_mean
 from fencepost.properties import REFUSALS, REGISTRY, Claim, Kind
 
 if TYPE_CHECKING:
-    from fencepost.model.core.variants import Variant
+    from fencepost.model.variants import Variant
 
 Table = tuple[Sequence[str], list[Sequence[str]]]
 
@@ -262,7 +262,7 @@ def _refusal(subjects: Sequence[Subject], code: str) -> Explanation:
 def _variant(variant: Variant) -> Explanation:
     name = variant.name
     facts = [("breaks", f"{claim}, in {amount(steps, 'step')}") for claim, steps in variant.breaks.items()]
-    if scope := getattr(variant, "scope", ""):
+    if scope := variant.scope:
         facts.append(("in scope", scope))
     if variant.faults:
         facts.append(("stands for", ", ".join(variant.faults)))

@@ -46,7 +46,7 @@ from fencepost.properties import (
 )
 
 if TYPE_CHECKING:
-    from fencepost.model.core.variants import Variant
+    from fencepost.model.variants import Variant
 
 
 class UsageError(FencepostError):
@@ -117,7 +117,7 @@ class Subject:
         """
         scopes, base = self.protocol.scopes, self.built_in
         variant = None if base is None or not self.variant else base.variants.get(self.variant)
-        own = getattr(variant, "scope", "") if variant is not None else ""
+        own = "" if variant is None else variant.scope
         wanted = (own,) if own else ("small",) if base is None else base.scopes
         return tuple(n for n in wanted if n in scopes) or tuple(scopes)[:1]
 

@@ -192,7 +192,7 @@ def _variants(setting: _Setting) -> Iterator[SweepRow]:
         return
     for variant in built_in.variants.values():
         if variant.breaks:
-            own = getattr(variant, "scope", "")
+            own = variant.scope
             scopes = (setting.subject.scope(own),) if own else setting.scopes
             made = Mutant("variant", "", "", 0, variant.name, "variant", variant.protocol)
             yield _search(replace(setting, scopes=scopes), made)

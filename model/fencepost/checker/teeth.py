@@ -155,7 +155,7 @@ class _Trial:
             wanted = [self.counts[n] for n in variant.breaks if n in self.counts]
             wanted = [c for c in wanted if not c.can_fail and not c.already and not c.claim.by_shape]
             if wanted and not self.late():
-                name = getattr(variant, "scope", "") or self.subject.sweep_scopes[0]
+                name = variant.scope or self.subject.sweep_scopes[0]
                 found = self._broken(variant.protocol, self.subject.scope(name), wanted, most_states=None)
                 for count in wanted:
                     if count.claim.name in found:

@@ -6,36 +6,23 @@ claims (by name) that must be refuted, with the exact length of the shortest run
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from fencepost.model.core import commits, leases, world
 from fencepost.model.core.state import Versions, acts, core
 from fencepost.model.domains import Element
 from fencepost.model.language import State, when
 from fencepost.model.mutate import without
 from fencepost.model.protocol import Protocol
+from fencepost.model.variants import Variant
 
 assert commits, leases  # the core is complete only with all its modules  # noqa: S101
 assert world  # noqa: S101
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One variant: what is different, the claims that it breaks, and the kinds of fault it stands for."""
-
-    name: str
-    protocol: Protocol
-    story: str
-    breaks: Mapping[str, int]
-    faults: tuple[str, ...] = ()
 
 
 VARIANTS: dict[str, Variant] = {}
 
 
 def _add(name: str, protocol: Protocol, story: str, faults: tuple[str, ...] = (), **breaks: int) -> None:
-    VARIANTS[name] = Variant(name, protocol, story, breaks, faults)
+    VARIANTS[name] = Variant(name, protocol, story, "", breaks, faults)
 
 
 def reread_by_name(s: State, w: Element) -> None:

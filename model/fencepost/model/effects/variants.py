@@ -7,46 +7,25 @@ exact length of the shortest run; no other claim may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from fencepost.model.core.state import acts, me
 from fencepost.model.domains import Element
 from fencepost.model.effects import downstream, scopes, steps, world
 from fencepost.model.effects.state import Call, Knows, Status, effects, status
 from fencepost.model.language import State, when
 from fencepost.model.mutate import with_lines, without
-from fencepost.model.protocol import Protocol
+from fencepost.model.variants import Variant, adding_to
 
 assert downstream, scopes  # the protocol is complete only with all its modules  # noqa: S101
 assert steps, world  # noqa: S101
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One variant: what is different, where it is looked at, what it breaks, and the faults it stands for."""
-
-    name: str
-    protocol: Protocol
-    story: str
-    scope: str
-    breaks: Mapping[str, int]
-    faults: tuple[str, ...] = ()
-
-
 VARIANTS: dict[str, Variant] = {}
+_add = adding_to(VARIANTS, scope="quick")
 
 _KNOWN_KEY = 'if switched("keyed") and kept.present'
 _RESENDS = 'when(known_undone(s, w) or switched("keyed"))'
 _PROOF = '(reply == Answer.declined and switched("keyed"))'
 """Lines of the model that several variants change."""
-
-
-def _add(
-    protocol: Protocol, story: str, faults: tuple[str, ...] = (), *, scope: str = "quick", **breaks: int
-) -> None:
-    VARIANTS[protocol.name] = Variant(protocol.name, protocol, story, scope, breaks, faults)
-
 
 # The order of what is asked and done.
 

@@ -7,35 +7,21 @@ exact length of the shortest run; no other claim may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from fencepost.model.domains import Element
 from fencepost.model.language import State, when
 from fencepost.model.mutate import with_lines, without
-from fencepost.model.protocol import Protocol
 from fencepost.model.recovery import checkpoints, scopes, steps, world
 from fencepost.model.recovery.checkpoints import is_unwritten
 from fencepost.model.recovery.state import NOTHING_DONE, Phase, Status, recovery
 from fencepost.model.recovery.steps import has_migration, when_acquired
+from fencepost.model.variants import Variant, adding_to
 
 assert checkpoints, scopes  # the protocol is complete only with all its modules  # noqa: S101
 assert steps, world  # noqa: S101
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One variant: what is different, where it is looked at, what it breaks, and the faults it stands for."""
-
-    name: str
-    protocol: Protocol
-    story: str
-    scope: str
-    breaks: Mapping[str, int]
-    faults: tuple[str, ...] = ()
-
-
 VARIANTS: dict[str, Variant] = {}
+_add = adding_to(VARIANTS, scope="quick")
 
 _WHOLE, _VOUCHED, _OF_THE_ROW = (
     "when(is_whole(s))", "when(is_vouched_for(s))", "when(is_of_the_row(s, s.believes[w].state))",
@@ -46,13 +32,6 @@ _COMPARES_CODE = "if s.code[w] == read(s, w).definition"
 _RESUMES = "s.view[w] = s.checkpoint.steps"
 _CHANGED = "after = changed(s, w, change)"
 """Other lines of the model that several variants change, or that are long."""
-
-
-def _add(
-    protocol: Protocol, story: str, faults: tuple[str, ...] = (), *, scope: str = "quick", **breaks: int
-) -> None:
-    VARIANTS[protocol.name] = Variant(protocol.name, protocol, story, scope, breaks, faults)
-
 
 # What was checked before acquire, and not again.
 

@@ -7,46 +7,25 @@ exact length of the shortest run; no other claim may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from fencepost.model.core.state import WORKER, workers
 from fencepost.model.domains import Element
 from fencepost.model.language import State, absent, some, when
 from fencepost.model.mutate import with_lines, without
-from fencepost.model.protocol import Protocol
 from fencepost.model.replay import replayers, scopes, world
 from fencepost.model.replay.state import Name, Standing, makes, positions, replay, values
+from fencepost.model.variants import Variant, adding_to
 
 assert replayers, scopes  # the protocol is complete only with all its modules  # noqa: S101
 assert world  # noqa: S101
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One variant: what is different, where it is looked at, what it breaks, and the faults it stands for."""
-
-    name: str
-    protocol: Protocol
-    story: str
-    scope: str
-    breaks: Mapping[str, int]
-    faults: tuple[str, ...] = ()
-
-
 VARIANTS: dict[str, Variant] = {}
+_add = adding_to(VARIANTS, scope="quick")
 
 _ARGUMENTS = "if recorded.fingerprint != asked.fingerprint"
 _DEFINITION = "if recorded.definition != asked.definition"
 _NAME = "if recorded.what != asked.what"
 """Lines of the comparison that several variants change."""
-
-
-def _add(
-    protocol: Protocol, story: str, faults: tuple[str, ...] = (), *, scope: str = "quick", **breaks: int
-) -> None:
-    VARIANTS[protocol.name] = Variant(protocol.name, protocol, story, scope, breaks, faults)
-
 
 # What a command is compared with.
 

@@ -6,9 +6,6 @@ variant's scope, with the exact length of the shortest run; no other claim may b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from fencepost.model.core.state import STORE
 from fencepost.model.domains import Element, Member
 from fencepost.model.language import State, absent, every, implies, refuse_unless, some, switched, when
@@ -17,36 +14,14 @@ from fencepost.model.protocol import Protocol
 from fencepost.model.triggers import arrivals, notices, scopes, world
 from fencepost.model.triggers.arrivals import begin
 from fencepost.model.triggers.state import Kept, Torn, events, instances, kinds, requests, sources, triggers
+from fencepost.model.variants import Variant, adding_to
 
 assert arrivals, notices  # the protocol is complete only with all its modules  # noqa: S101
 assert scopes, world  # noqa: S101
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One variant: what is different, where it is looked at, what it breaks, and the faults it stands for."""
-
-    name: str
-    protocol: Protocol
-    story: str
-    scope: str
-    breaks: Mapping[str, int]
-    faults: tuple[str, ...] = ()
-
-
 VARIANTS: dict[str, Variant] = {}
-
-
-def _add(
-    protocol: Protocol,
-    story: str,
-    faults: tuple[str, ...] = (),
-    *,
-    scope: str = "quick-arrivals",
-    **breaks: int,
-) -> None:
-    VARIANTS[protocol.name] = Variant(protocol.name, protocol, story, scope, breaks, faults)
-
+_add = adding_to(VARIANTS, scope="quick-arrivals")
 
 _NOTICES = "quick-notices"
 _RECORD = "s.record[sent.source, sent.key] = Kept(fingerprint=sent.fingerprint, instance=i)"

@@ -3,7 +3,7 @@
 No scope has everything: a workflow with all its features at once has more states than anybody can visit.
 What matters together is looked at together, and each scope says what it has no room for. A reply that is lost
 looks to everybody like one that is never delivered, and a crashed worker knows as little as one that never
-began, so only the larger scopes have those switches too.
+began, so the scopes that are looked at by default do without those switches; the proofs leave every one open.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fencepost.model.variants import Variant
 from fencepost.model.workflow import variants_of_effects, variants_of_requests, variants_of_steps
-from fencepost.model.workflow.variants_of_steps import Variant
 
 VARIANTS: Mapping[str, Variant] = {
     **variants_of_steps.VARIANTS,

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from fencepost.model.mutate import with_lines, without
-from fencepost.model.protocol import Protocol
+from fencepost.model.variants import Variant, adding_to
 from fencepost.model.workflow import workflow
-from fencepost.model.workflow.variants_of_steps import Variant
 
 VARIANTS: dict[str, Variant] = {}
+_add = adding_to(VARIANTS, scope="quick-step")
 
 _KNOWN_KEY = 'if switched("keyed") and kept.present'
 _WANTED = "(status == Status.running and not s.unwinds[w]) or status == Status.compensating"
 """Lines of the model that several variants change."""
-
-
-def _add(
-    protocol: Protocol, story: str, faults: tuple[str, ...] = (), *, scope: str = "quick-step", **breaks: int
-) -> None:
-    VARIANTS[protocol.name] = Variant(protocol.name, protocol, story, scope, breaks, faults)
-
 
 # Calls: what is sent, and what a worker takes for proof.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fencepost.model.mutate import with_lines, without
-from fencepost.model.protocol import Protocol
+from fencepost.model.variants import Variant, adding_to
 from fencepost.model.workflow import workflow
-from fencepost.model.workflow.variants_of_steps import Variant
 
 VARIANTS: dict[str, Variant] = {}
+_add = adding_to(VARIANTS, scope="quick-step")
 
 _ILLEGAL, _UNWINDING, _CANCEL = '"illegal-transition"', '"unwinding"', '"cancel-requested"'
 _SPENT, _RECORDED = "s.stands[r] = Stands.consumed", "s.stands[r] == Stands.inbox"
@@ -15,13 +15,6 @@ _OFFERED = "return s.stands[r] == Stands.inbox and s.wish[r] == wish and s.about
 _CANCELS = "s.cause = ite(s.cause == Cause.none, Cause.cancel, s.cause)"
 _FAILS = "s.cause = ite(s.cause == Cause.none, Cause.failure, s.cause)"
 """Lines of the model that variants change."""
-
-
-def _add(
-    protocol: Protocol, story: str, faults: tuple[str, ...] = (), *, scope: str = "quick-step", **breaks: int
-) -> None:
-    VARIANTS[protocol.name] = Variant(protocol.name, protocol, story, scope, breaks, faults)
-
 
 # The inbox (§4).
 

@@ -7,27 +7,12 @@ exact length of the shortest run; no other claim may be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from fencepost.model.mutate import with_lines, without
-from fencepost.model.protocol import Protocol
+from fencepost.model.variants import Variant, adding_to
 from fencepost.model.workflow import workflow
 
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One variant: what is different, where it is looked at, what it breaks, and the faults it stands for."""
-
-    name: str
-    protocol: Protocol
-    story: str
-    scope: str
-    breaks: Mapping[str, int]
-    faults: tuple[str, ...] = ()
-
-
 VARIANTS: dict[str, Variant] = {}
+_add = adding_to(VARIANTS, scope="quick-step")
 
 COMMITS = (
     "start", "intend_anew", "succeed", "fail", "hand_over", "finish", "schedule_retry", "run_again",
@@ -41,13 +26,6 @@ _ENDS = "return s.status[x] == Status.succeeded"
 _MEETS = "return every(steps, lambda y: not s.needs[x, y] or s.status[y] == Status.succeeded)"
 _CAUSE = "s.cause = ite(s.cause == Cause.none, Cause.failure, s.cause)"
 """Lines of the model that variants change."""
-
-
-def _add(
-    protocol: Protocol, story: str, faults: tuple[str, ...] = (), *, scope: str = "quick-step", **breaks: int
-) -> None:
-    VARIANTS[protocol.name] = Variant(protocol.name, protocol, story, scope, breaks, faults)
-
 
 # Gates 1 and 2, for steps. What the lease itself is for, the core has.
 
