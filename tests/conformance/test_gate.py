@@ -23,6 +23,14 @@ class Scene:
         self.ran_texts: list[tuple[str, str, bool]] = []
         self.dead: list[str] = []
         self.ports = [Port(self.gate, self.locks), Port(self.gate, self.locks)]
+        self.opened: list[sqlite3.Connection] = []
+
+    def close(self) -> None:
+        self.gate.close()
+        for connection in self.opened:
+            sqlite3.Connection.close(
+                connection
+            )  # not through the gate, which is closed, nor as a dead worker
 
     def ran(self, task: Task, pending: Pending, error: BaseException | None) -> Touch:
         self.ran_texts.append((task.letter, pending.text, error is None))
@@ -56,7 +64,7 @@ class Scene:
 def scene() -> Iterator[Scene]:
     made = Scene()
     yield made
-    made.gate.close()
+    made.close()
 
 
 def connections(scene: Scene, path: Path, journal: str = "wal") -> list[Any]:
@@ -65,10 +73,12 @@ def connections(scene: Scene, path: Path, journal: str = "wal") -> list[Any]:
         first.execute("create table t (n integer)")
         first.execute("insert into t values (0)")
     first.close()
-    return [
+    made = [
         sqlite3.connect(path, isolation_level=None, factory=port.watched(sqlite3.Connection))
         for port in scene.ports
     ]
+    scene.opened += made
+    return made
 
 
 def test_workers_stop_before_each_statement_and_go_on_as_chosen(scene: Scene) -> None:

@@ -311,6 +311,8 @@ def test_nobody_can_look_while_a_commit_waits_for_readers_and_so_it_is_not_tried
         choices=choices,
     )
     scene.gate.close()
+    assert one.execute("select n from t").fetchone() == (1,)
+    watcher.close()
+    scene.close()
     assert {row for row, waits in seen if not waits} <= {(0,), (1,)}
     assert all(row is None for row, waits in seen if waits)
-    assert one.execute("select n from t").fetchone() == (1,)
