@@ -136,6 +136,13 @@ SWEEP = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-anew",
          "approved")  # fmt: skip
 """The scopes of a sweep: a change that no claim notices in the first is looked at in the next."""
 
+_scope(
+    "all-faults",
+    "keyed", "fenced", "declining", "cancels", "crash", "pause", "reply_lost", "call_lost", "call_duplicated",
+    "request_lost", "request_duplicated", step=1,
+    why="one step with every fault of workers and messages, beside a cancel; one call at a time",
+)  # fmt: skip
+
 SMALL = (
     "undone", "cancelled", "late", "chained", "branching", "approved", "approved-cancelled", "approved-anew",
     "retried", "attested",
