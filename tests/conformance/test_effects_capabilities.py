@@ -10,9 +10,9 @@ from fencepost.checker.subject import UsageError
 from fencepost.checker.verdicts import Verdict
 from fencepost.conformance import Ability, Capability, Downstream, Surroundings, read_run, replay_run, verify
 from fencepost.conformance import effects as mapped
+from fencepost.conformance.counterparts import stored_variables
 from fencepost.conformance.runs import run_from_json
 from fencepost.conformance.subjects import EFFECTS_SUBJECT
-from fencepost.conformance.vocabulary import stored_variables
 from fencepost.model.effects import effects
 from fencepost.model.effects.state import DOWNSTREAM
 from fencepost.reference.adapter import SqliteAdapter, make_sqlite

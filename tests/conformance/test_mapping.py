@@ -4,8 +4,8 @@ import pytest
 
 from fencepost.checker.subject import Subject
 from fencepost.conformance import MappingError, verify
-from fencepost.conformance.mapping import PERFORMANCES, performance_of
-from fencepost.conformance.vocabulary import STORED, stored_variables
+from fencepost.conformance.core import PERFORMANCES, STORED
+from fencepost.conformance.counterparts import performance_of, stored_variables
 from fencepost.model import BOOLEAN, Element, State, when
 from fencepost.model.core import core
 from fencepost.model.core.state import STORE, WORKER, acts, workers
@@ -32,7 +32,7 @@ def test_a_new_action_without_a_mapping_is_an_error_that_says_what_to_write() ->
     message = str(found.value)
     assert "the action 'nap' of grown is not mapped" in message
     assert "@performs('nap')\n    def nap(session, w):" in message
-    assert "fencepost.conformance.mapping" in message
+    assert "fencepost.conformance.core" in message
 
 
 def test_an_action_with_another_parameter_is_an_error_that_says_what_to_change() -> None:

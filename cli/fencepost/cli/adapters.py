@@ -6,13 +6,14 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from fencepost.checker.subject import DEFAULT, Subject, UsageError
-from fencepost.conformance.adapter import Adapter, Capability
+from fencepost.checker.subject import Subject, UsageError
+from fencepost.conformance.adapter import Adapter
+from fencepost.conformance.counterparts import counterparts
 from fencepost.conformance.suite import ConformanceSuite
 from fencepost.model.protocol import did_you_mean
 
@@ -58,30 +59,24 @@ def subjects_for(adapter: Adapter, subjects: Iterable[Subject], claims: Iterable
     for claim in claims:
         owners = [s for s in among if s.has(claim)]
         if owners and not any(s is f for s in owners for f in fitting):
-            about = owners[0].model
-            if about not in ASKED_OF_IMPLEMENTATIONS:
+            model = owners[0].model
+            about = counterparts().get(model)
+            if about is None:
                 raise UsageError(
-                    f"{claim} is a claim about {about}, which implementations cannot be run beside yet; "
+                    f"{claim} is a claim about {model}, which implementations cannot be run beside yet; "
                     f"`fencepost check {claim}` looks at the model"
                 )
             raise UsageError(
-                f"{claim} is a claim about {about}, which {adapter.name} does not declare to have; add "
-                f"Capability.{about.upper()} to its capabilities and write what EffectsAdapter names"
+                f"{claim} is a claim about {model}, which {adapter.name} does not declare to have; "
+                f"{about.remedy()}"
             )
     return fitting
 
 
 def _can_be_asked(model: str, adapter: Adapter) -> bool:
     """Whether adapters speak of a protocol at all, and this one says that it has what it is about."""
-    needed = ASKED_OF_IMPLEMENTATIONS.get(model, ())
-    return model in ASKED_OF_IMPLEMENTATIONS and all(c in adapter.capabilities for c in needed)
-
-
-ASKED_OF_IMPLEMENTATIONS: Mapping[str, tuple[Capability, ...]] = {
-    DEFAULT: (),
-    "effects": (Capability.EFFECTS,),
-}
-"""The protocols that implementations are run beside, with what an adapter has to declare for each."""
+    found = counterparts().get(model)
+    return found is not None and found.is_had_by(adapter)
 
 
 def _made(spec: str, make: Any) -> Any:

@@ -3,6 +3,8 @@
 Start with `adapter`, which says what an implementation gives; then `verify`, which says what it gets for it.
 `session` is one run, `lockstep` draws runs, `runs` makes them again and shorter.
 
+`counterparts` lists the protocols that implementations are run beside; each has a module with its tables.
+
 `statements` checks statement by statement: `gate` stops the workers, `schedules` says who goes on,
 `refinement` looks after each statement, `tapes` are schedules as data.
 """
@@ -34,12 +36,13 @@ from fencepost.conformance.adapter import (
     Worker,
 )
 from fencepost.conformance.case import lockstep_case
+from fencepost.conformance.core import SCOPE
 from fencepost.conformance.report import Conformance
 from fencepost.conformance.runs import LOCK_STEP, SavedRun, read_run
 from fencepost.conformance.statements import verify_statements
 from fencepost.conformance.suite import ConformanceSuite
 from fencepost.conformance.tapes import ReplayedTape, SavedTape, read_tape, replay_tape
-from fencepost.conformance.verify import SCOPE, Replayed, replay_run, verify, verify_all
+from fencepost.conformance.verify import Replayed, replay_run, verify, verify_all
 from fencepost.conformance.vocabulary import MappingError
 
 __all__ = [

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fencepost.conformance import mapping
+from fencepost.conformance import core
 from fencepost.conformance.adapter import (
     Ability,
     Answer,
@@ -22,8 +22,8 @@ from fencepost.conformance.adapter import (
     Ok,
     StepChange,
 )
-from fencepost.conformance.mapping import Performance, Performer
-from fencepost.conformance.vocabulary import STORED as CORE_STORED
+from fencepost.conformance.counterparts import Counterpart, Reach
+from fencepost.conformance.mapping import Performance, performing
 from fencepost.conformance.vocabulary import CannotEmbedError, Landing, MappingError, Names, Seen
 from fencepost.model import Scope, absent
 from fencepost.model.concrete import RunningState, values_of
@@ -36,19 +36,12 @@ if TYPE_CHECKING:
     from fencepost.conformance.session import Session
 
 PERFORMANCES: dict[str, Performance] = {
-    name: mapping.PERFORMANCES[name]
+    name: core.PERFORMANCES[name]
     for name in ("acquire", "reread", "expire", "crash", "restart", "pause", "resume")
 }
 
 
-def performs(action: str, **details: Any) -> Callable[[Performer], Performer]:
-    """The decorated function does `action`; it takes the session and the action's parameters."""
-
-    def add(function: Performer) -> Performer:
-        PERFORMANCES[action] = Performance(function, needs=Capability.EFFECTS, **details)
-        return function
-
-    return add
+performs = performing(PERFORMANCES, needs=Capability.EFFECTS)
 
 
 # -- The step: each change is a commit.
@@ -288,7 +281,7 @@ def landed_again(
 
 
 STORED: Mapping[str, tuple[Callable[[Seen], Any], Capability | None]] = {
-    **{name: CORE_STORED[name] for name in ("owner", "lease_version", "live", "state_version", "finished")},
+    **{name: core.STORED[name] for name in ("owner", "lease_version", "live", "state_version", "finished")},
     "log": (_log, Capability.EFFECTS),
     "intent": (_intents, Capability.EFFECTS),
     "receipt": (lambda seen: seen.observation.receipt is not None, Capability.EFFECTS),
@@ -354,3 +347,18 @@ def _scope(
         switches=frozenset(switches | {"crash", "reply_lost", "request_lost", "request_duplicated"}),
         why="two workers who take over from each other, and requests that are late, lost and repeated",
     )
+
+
+COUNTERPART = Counterpart(
+    model="effects",
+    where=__name__,
+    performances=PERFORMANCES,
+    stored=STORED,
+    reach=lambda abilities: Reach(
+        scope_of(abilities), goals=goal_scope(abilities), starts=class_scope(abilities)
+    ),
+    marked_by="landed_as",
+    needs=Capability.EFFECTS,
+    to_write="write what EffectsAdapter names",
+    landed_again=landed_again,
+)

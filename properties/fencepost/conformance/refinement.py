@@ -15,12 +15,13 @@ from typing import Any
 
 from fencepost.conformance import compare
 from fencepost.conformance.adapter import Answer, Capability, Ok, Unknown
+from fencepost.conformance.counterparts import embedded
 from fencepost.conformance.mapping import Lease, Performance
 from fencepost.conformance.moments import Change, Event, Memory, Moment, Operation, StepMade
 from fencepost.conformance.oracle import Oracle, Rest, Transition, merged
 from fencepost.conformance.session import Plan
 from fencepost.conformance.stage import Stage
-from fencepost.conformance.vocabulary import CannotEmbedError, Landing, Seen, embedded
+from fencepost.conformance.vocabulary import CannotEmbedError, Landing, Seen
 from fencepost.model import ModelError
 from fencepost.model.concrete import RunningState
 from fencepost.model.core.state import STORE

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from fencepost.conformance import compare, effects
+from fencepost.conformance import compare
 from fencepost.conformance.adapter import (
     Ability,
     Adapter,
@@ -30,7 +30,16 @@ from fencepost.conformance.adapter import (
     Unknown,
     Worker,
 )
-from fencepost.conformance.mapping import Lease, Performance, performance_of
+from fencepost.conformance.counterparts import (
+    Reach,
+    abilities_of,
+    counterpart_of,
+    embedded,
+    observed_variables,
+    performance_of,
+    reach_of,
+)
+from fencepost.conformance.mapping import Lease, Performance
 from fencepost.conformance.oracle import Cut, Moves, Oracle, Rest, Transition
 from fencepost.conformance.vocabulary import (
     CannotEmbedError,
@@ -38,9 +47,7 @@ from fencepost.conformance.vocabulary import (
     MappingError,
     Names,
     Seen,
-    embedded,
     has_downstream,
-    observed_variables,
 )
 from fencepost.conformance.watchdog import watching
 from fencepost.model import FencepostError, ModelError
@@ -140,10 +147,12 @@ class Plan:
     @property
     def abilities(self) -> frozenset[Ability]:
         """What the downstream can do, where the model and the adapter have one."""
-        adapter = self.adapter
-        if has_downstream(self.oracle.protocol) and Capability.EFFECTS in adapter.capabilities:
-            return adapter.downstream if isinstance(adapter, EffectsAdapter) else frozenset()
-        return frozenset()
+        return abilities_of(self.adapter, self.oracle.protocol)
+
+    @property
+    def reach(self) -> Reach:
+        """How far runs go by default. UsageError when the adapter lacks what the protocol is about."""
+        return reach_of(self.adapter, self.oracle.protocol)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -160,7 +169,8 @@ class Plan:
         steps with an effect each would break.
         """
         true = self.oracle.true_of(self.claims, before, made)
-        for again in effects.landed_again(self.oracle, made, landed):
+        landed_again = counterpart_of(self.oracle.protocol).landed_again
+        for again in landed_again(self.oracle, made, landed) if landed and landed_again else ():
             true &= self.oracle.true_of(self.claims, *again)
         broken = tuple(c.name for c in self.claims if c.name not in true)
         reached = self.oracle.true_of(self.witnesses, before, made)
@@ -259,8 +269,8 @@ class Session:
 
     def open_downstream(self) -> None:
         """A handle on the downstream, where the adapter has one."""
-        adapter = self.plan.adapter
-        if Capability.EFFECTS in adapter.capabilities and isinstance(adapter, EffectsAdapter):
+        adapter, counterpart = self.plan.adapter, counterpart_of(self.plan.oracle.protocol)
+        if isinstance(adapter, EffectsAdapter) and counterpart.is_had_by(adapter):
             self._downstream = adapter.open_downstream(self._world, self._surroundings())
 
     def restart_downstream(self) -> None:

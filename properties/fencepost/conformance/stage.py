@@ -18,7 +18,6 @@ from typing import Any, Self, TypeVar
 from fencepost.checker.subject import UsageError
 from fencepost.conformance.adapter import (
     Answer,
-    Capability,
     Commit,
     Downstream,
     EffectsAdapter,
@@ -26,6 +25,7 @@ from fencepost.conformance.adapter import (
     Surroundings,
     Worker,
 )
+from fencepost.conformance.counterparts import counterpart_of
 from fencepost.conformance.drivers import Held, Port
 from fencepost.conformance.gate import DiedError, Gate, Task
 from fencepost.conformance.oracle import Rest
@@ -186,7 +186,7 @@ class Stage(Session):
 
     def open_downstream(self) -> None:
         """The handle on the downstream that the moves to a start use."""
-        if Capability.EFFECTS in self.plan.adapter.capabilities:
+        if counterpart_of(self.plan.oracle.protocol).is_had_by(self.plan.adapter):
             self._downstream = self.outside(OWN)[0]
 
     def outside(self, seat: int) -> tuple[Downstream, Port]:

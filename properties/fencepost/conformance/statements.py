@@ -21,6 +21,7 @@ from fencepost.checker.verdicts import Finding, Verdict
 from fencepost.conformance import causes
 from fencepost.conformance.adapter import Adapter
 from fencepost.conformance.classes import Call, Pair, Start, named_arguments
+from fencepost.conformance.counterparts import reach_of
 from fencepost.conformance.gate import Policy
 from fencepost.conformance.oracle import Oracle
 from fencepost.conformance.refinement import Memory
@@ -39,8 +40,8 @@ from fencepost.conformance.shares import in_processes
 from fencepost.conformance.stage import Ready, Stage
 from fencepost.conformance.tapes import Played, Tape, play_twice, saved_tape, shrunk
 from fencepost.conformance.verify import Preparation, Progress, beyond_reach, prepare, silent
-from fencepost.conformance.vocabulary import has_downstream, message
-from fencepost.conformance.work import SCOPE, Work, starts_in_words, to_witnesses, work_of
+from fencepost.conformance.vocabulary import message
+from fencepost.conformance.work import Work, starts_in_words, to_witnesses, work_of
 from fencepost.properties import Claim
 
 GRADE = "statements, grade S"
@@ -332,8 +333,9 @@ def verify_statements(
     """
     started = time.perf_counter()
     about = core_subject(adapter.model_variant) if subject is None else subject
-    scope = None if has_downstream(about.protocol) else SCOPE
-    plan, prepared = prepare(adapter, scope=scope, claims=claims, subject=about)
+    plan, prepared = prepare(
+        adapter, scope=reach_of(adapter, about.protocol).statements, claims=claims, subject=about
+    )
     work = [*work_of(plan, every_pair=every_pair), *to_witnesses(plan)]
     if seed:
         random.Random(seed).shuffle(work)

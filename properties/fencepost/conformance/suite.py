@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.checker.verdicts import EXIT_OK, Finding, Verdict
-from fencepost.conformance.adapter import Adapter, Capability
+from fencepost.conformance.adapter import Adapter
+from fencepost.conformance.counterparts import reach_of, subjects_had
 from fencepost.conformance.report import UNTELLABLE, Conformance, finding_lines, joined
 from fencepost.conformance.runs import LOCK_STEP
 from fencepost.conformance.saving import name_of, save_finding
 from fencepost.conformance.statements import verify_statements
-from fencepost.conformance.subjects import EFFECTS_SUBJECT, subject_of
 from fencepost.conformance.verify import verify_all
 from fencepost.model import FencepostError
 
@@ -141,8 +141,7 @@ class ConformanceSuite:
         return made
 
     def _subjects(self, adapter: Adapter) -> list[Subject]:
-        core = subject_of(variant=adapter.model_variant)
-        return [core, EFFECTS_SUBJECT] if Capability.EFFECTS in adapter.capabilities else [core]
+        return subjects_had(adapter)
 
     def _ids(self, adapter: Adapter) -> list[str]:
         """The ids of the claims to test."""
@@ -181,10 +180,12 @@ class ConformanceSuite:
 
     def _by_statements(self) -> Conformance:
         adapter = self.make_adapter()
-        reports = []
+        reports: list[Conformance] = []
         for subject in self._subjects(adapter):
+            if reach_of(adapter, subject.protocol).starts is None:
+                continue
             asked = [c for c in self.claims if subject.has(c)]
-            if self.claims and not asked and subject is EFFECTS_SUBJECT:
+            if self.claims and not asked and reports:
                 continue
             reports.append(
                 verify_statements(

@@ -17,8 +17,8 @@ from typing import Any
 
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.checker.verdicts import Finding, Verdict
-from fencepost.conformance import effects
-from fencepost.conformance.adapter import Adapter, Capability, EffectsAdapter
+from fencepost.conformance.adapter import Adapter
+from fencepost.conformance.counterparts import counterparts, reach_of, subjects_had
 from fencepost.conformance.goals import Goal, goals
 from fencepost.conformance.lockstep import MOST_TRIES, Watch, machine, run_machine, runs_out
 from fencepost.conformance.mapping import Lease
@@ -33,7 +33,7 @@ from fencepost.conformance.runs import (
     until_broken,
 )
 from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, Move, Plan, Session, Step
-from fencepost.conformance.subjects import EFFECTS_SUBJECT, subject_of
+from fencepost.conformance.subjects import subject_of
 from fencepost.conformance.vocabulary import ASSUMES, has_downstream
 from fencepost.model import Protocol, Scope
 from fencepost.model.core.state import STORE
@@ -46,14 +46,6 @@ GRADE = "lock-step, grade O"
 
 BATCH = 40
 """Random runs between two looks at what has broken so far."""
-
-SCOPE = Scope(
-    "lock-step",
-    sizes={"worker": 2, "commit": 3},
-    bounds={"lease_version": 4, "state_version": 3, "incarnation": 2},
-    switches=frozenset({"crash", "pause", "reply_lost", "commit_lost", "commit_duplicated"}),
-    why="two handles, each of which restarts twice; enough versions for a takeover of a takeover",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +82,13 @@ def prepare(
     of_model = [i for i in ids if i not in (LOCK_STEP.id, LOCK_STEP.name)]
     chosen = about.chosen(of_model) if of_model or not ids else []
     known = {LOCK_STEP.id, *(c.id for c in about.claims.promises())}
-    known |= {c.id for each in (subject_of(), EFFECTS_SUBJECT) for c in each.claims.promises()}
+    known |= {c.id for name in counterparts() for c in subject_of(name).claims.promises()}
     for declared in adapter.deviations:
         if declared not in known:
             raise UsageError(
                 f"{adapter.name} declares that it does not hold {declared!r}, which is no claim's id"
             )
-    oracle = Oracle(about.protocol, scope or _scope_for(adapter, about.protocol))
+    oracle = Oracle(about.protocol, scope or reach_of(adapter, about.protocol).runs)
     untellable = {**oracle.untellable(chosen), **_says_nothing(oracle, chosen)}
     unseen = _reads_unseen(Plan(adapter, oracle), [c for c in chosen if c.name not in untellable])
     asked = tuple(c for c in chosen if c.name not in untellable and c.name not in unseen)
@@ -104,17 +96,6 @@ def prepare(
     plan = Plan(adapter, oracle, asked, tuple(witnesses.values()))
     compared = (LOCK_STEP,) if len(of_model) < len(ids) or not ids else ()
     return plan, Preparation(plan, (*compared, *chosen), untellable, unseen)
-
-
-def _scope_for(adapter: Adapter, protocol: Protocol) -> Scope:
-    """How far runs go: with a downstream, as far as what it can do makes sense of."""
-    if not has_downstream(protocol):
-        return SCOPE
-    if Capability.EFFECTS not in adapter.capabilities or not isinstance(adapter, EffectsAdapter):
-        raise UsageError(
-            f"{adapter.name} has no effects; declare Capability.EFFECTS and write what EffectsAdapter names"
-        )
-    return effects.scope_of(adapter.downstream)
 
 
 class _ReadError(Exception):
@@ -279,9 +260,7 @@ _GOALS: dict[Any, tuple[Protocol, tuple[Goal, ...]]] = {}
 def goals_of(plan: Plan) -> tuple[Goal, ...]:
     """The goals of what the implementation offers, in the model's smallest scope; found once in a process."""
     protocol = plan.oracle.protocol
-    scope = protocol.scopes.get("small", plan.oracle.scope)
-    if has_downstream(protocol):
-        scope = effects.goal_scope(plan.abilities)
+    scope = plan.reach.goals or protocol.scopes.get("small", plan.oracle.scope)
     scope = scope.but(switches=scope.switches & plan.oracle.scope.switches)
     key = (
         id(protocol),
@@ -367,15 +346,13 @@ def verify_all(
     claims: Iterable[str] = (),
     on_progress: Progress | None = None,
 ) -> Conformance:
-    """`verify` for the core and, where the adapter has effects, for them too, in one report.
+    """`verify` for the core and each other protocol that the adapter has what it takes for, in one report.
 
-    The findings of both are in it; of several on one id, `of` and `verdicts` give the worst. `budget_s` is
-    for both together: effects get what the core has left. `claims` are ids or names of either.
+    The findings of all are in it; of several on one id, `of` and `verdicts` give the worst. `budget_s` is for
+    all together: each gets what those before it have left. `claims` are ids or names of any.
     """
     started, wanted = time.perf_counter(), list(claims)
-    subjects = [subject_of(variant=adapter.model_variant)]
-    if Capability.EFFECTS in adapter.capabilities:
-        subjects.append(subject_of(EFFECTS_SUBJECT.protocol.name, adapter.model_variant))
+    subjects = subjects_had(adapter)
     names = [
         {LOCK_STEP.id, LOCK_STEP.name, *(x for c in s.claims.claims.values() for x in (c.id, c.name))}
         for s in subjects

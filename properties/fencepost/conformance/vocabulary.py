@@ -1,20 +1,19 @@
-"""From an implementation's words to the model's: what is observed, as the stored variables of a model state.
+"""From an implementation's words to the model's: what one run names, and what was seen at one moment.
 
-One line per stored variable says where in an observation it is; those of effects are in `effects`. A variable
-of the protocol that is not listed is an error that says what to write; one that the implementation does not
-show is *not observed*, and claims that read it are not exercised.
+A line per stored variable says where in it the variable is read; the lines stand in a module per protocol
+(see `counterparts`). A variable that has none is an error that says what to write; one that the
+implementation does not show is *not observed*, and claims that read it are not exercised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from fencepost.conformance.adapter import Capability, Commit, Entry, Held, Ledger, Observation, Owner, Row
+from fencepost.conformance.adapter import Commit, Entry, Held, Ledger, Observation, Owner, Row
 from fencepost.model import FencepostError, Protocol, Scope, absent
-from fencepost.model.concrete import RunningState, in_bounds, values_of
-from fencepost.model.core.state import STORE, commits, state_versions, workers
+from fencepost.model.concrete import RunningState, values_of
+from fencepost.model.core.state import workers
 from fencepost.model.domains import Element
 from fencepost.model.effects.state import DOWNSTREAM
 
@@ -146,77 +145,6 @@ class Seen:
         return replace(self, observation=seen)
 
 
-def _log(seen: Seen) -> tuple[Any, ...]:
-    cells: list[Any] = [absent] * seen.names.scope.size(state_versions)
-    for entry in seen.observation.log or ():
-        if not 0 <= entry.state_version < len(cells):
-            raise CannotEmbedError(f"the log has an entry for state version {entry.state_version}")
-        if cells[entry.state_version] is not absent:
-            raise CannotEmbedError(f"the log has two entries for state version {entry.state_version}")
-        if entry.commit_id not in seen.names.commit_ids:
-            raise CannotEmbedError(f"the log has a commit {entry.commit_id!r}, which nobody sent")
-        cells[entry.state_version] = seen.names.commit_ids[entry.commit_id]
-    return tuple(cells)
-
-
-STORED: Mapping[str, tuple[Callable[[Seen], Any], Capability | None]] = {
-    "owner": (lambda seen: seen.names.raw_owner(seen.row.owner), None),
-    "lease_version": (lambda seen: seen.row.lease_version, None),
-    "live": (lambda seen: seen.row.live(seen.now_ms), None),
-    "state_version": (lambda seen: seen.row.state_version, None),
-    "finished": (lambda seen: seen.row.finished, None),
-    "log": (_log, Capability.LOG),
-}
-"""For each stored variable: its value in rest, and the capability without which it is not observed."""
-
-assert commits  # the elements of `log` are commits  # noqa: S101
-
-
-def table_of(protocol: Protocol) -> Mapping[str, tuple[Callable[[Seen], Any], Capability | None]]:
-    """The lines for a protocol: those of the core, or those of effects where there is a downstream."""
-    if not has_downstream(protocol):
-        return STORED
-    from fencepost.conformance import effects
-
-    return effects.STORED
-
-
 def has_downstream(protocol: Protocol) -> bool:
     """Whether a protocol speaks of effects."""
     return any(variable.home == DOWNSTREAM for variable in protocol.variables.values())
-
-
-def stored_variables(protocol: Protocol) -> list[str]:
-    """The variables whose values are observed: all that are stored, and history of what happened outside.
-
-    MappingError when a stored one is not mapped.
-    """
-    table = table_of(protocol)
-    found = [n for n, v in protocol.variables.items() if v.home in (STORE, DOWNSTREAM) or n in table]
-    for name in found:
-        if name not in table:
-            where = "fencepost.conformance.effects" if table is not STORED else __name__
-            raise MappingError(
-                f"{protocol.name} stores {name!r}, which no observation is mapped to; add to `Observation` "
-                f"what it is read from, and to STORED in {where} a line\n"
-                f"    {name!r}: (lambda seen: …, Capability.… or None)"
-            )
-    return found
-
-
-def observed_variables(protocol: Protocol, capabilities: frozenset[Capability]) -> list[str]:
-    """The stored variables that an implementation with these capabilities shows."""
-    table = table_of(protocol)
-    return [n for n in stored_variables(protocol) if table[n][1] is None or table[n][1] in capabilities]
-
-
-def embedded(protocol: Protocol, names: list[str], seen: Seen) -> dict[str, Any]:
-    """The values of some stored variables. CannotEmbedError where the model has no such value."""
-    found, table = {}, table_of(protocol)
-    for name in names:
-        variable = protocol.variables[name]
-        value = table[name][0](seen)
-        if not variable.index and not in_bounds(variable.domain, value, seen.names.scope):
-            raise CannotEmbedError(f"{name} is {value!r}, which is beyond the scope")
-        found[name] = value
-    return found

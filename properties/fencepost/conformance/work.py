@@ -6,30 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.conformance import effects
+from fencepost.checker.subject import UsageError
 from fencepost.conformance.classes import Call, Classes, Pair, Start
 from fencepost.conformance.oracle import Oracle
 from fencepost.conformance.session import Move, Plan
 from fencepost.conformance.verify import goals_of
-from fencepost.conformance.vocabulary import ASSUMES, has_downstream
+from fencepost.conformance.vocabulary import ASSUMES
 from fencepost.model import Scope
 
-_SWITCHES = frozenset({"crash", "reply_lost", "commit_duplicated"})
-
-CLASSES = Scope(
-    "classes",
-    sizes={"worker": 2, "commit": 2},
-    bounds={"lease_version": 3, "state_version": 2, "incarnation": 1},
-    switches=_SWITCHES,
-    why="the starts: two handles, two commits on their way, a takeover of a takeover, a restart",
-)
-SCOPE = Scope(
-    "statements",
-    sizes={"worker": 2, "commit": 3},
-    bounds={"lease_version": 5, "state_version": 4, "incarnation": 2},
-    switches=_SWITCHES,
-    why="room for what follows a start: two calls, a takeover, a commit of the new owner, a restart",
-)
 MOST_MOVES = 6
 
 
@@ -48,7 +32,11 @@ _WORK: dict[Any, tuple[Any, tuple[Work, ...]]] = {}
 
 def scope_of_starts(plan: Plan) -> Scope:
     """The scope in which starts are looked for."""
-    scope = effects.class_scope(plan.abilities) if has_downstream(plan.oracle.protocol) else CLASSES
+    scope = plan.reach.starts
+    if scope is None:
+        raise UsageError(
+            f"{plan.oracle.protocol.name} is not looked at statement by statement; leave out --statements"
+        )
     return scope.but(switches=scope.switches & plan.oracle.scope.switches)
 
 

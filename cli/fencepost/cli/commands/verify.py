@@ -62,6 +62,7 @@ def command(
     from fencepost.cli.runs_of_implementations import declared_lines, save_runs
     from fencepost.cli.text import wrapped
     from fencepost.conformance import LOCK_STEP
+    from fencepost.conformance.counterparts import reach_of
     from fencepost.conformance.statements import GRADE as STATEMENTS_GRADE
     from fencepost.conformance.statements import verify_statements
     from fencepost.conformance.verify import GRADE, verify
@@ -72,6 +73,8 @@ def command(
     refuse_unknown([c for c in claims if c not in compared], subjects)
     own = {s.model: [c for c in claims if s.has(c) or c in compared] for s in subjects}
     chosen = [s for s in subjects if own[s.model] or not claims]
+    if statements and not claims:
+        chosen = [s for s in chosen if reach_of(made, s.protocol).starts is not None]
     told, saved = [], {}
     for subject, share_s in shared(chosen, budget_s):
         with progress(f"verifying {subject.model}") as tell:

@@ -1,0 +1,189 @@
+"""The protocols that implementations are run beside, and for each what that takes.
+
+`Counterpart` is the table of one: how its actions are done, where its variables are observed, how far runs
+go. Each stands in a module of its own, named after the protocol; all else asks here and lists nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fencepost.checker.subject import Subject, UsageError
+from fencepost.conformance.adapter import Ability, Adapter, Capability, EffectsAdapter
+from fencepost.conformance.mapping import Performance
+from fencepost.conformance.subjects import subject_of
+from fencepost.conformance.vocabulary import CannotEmbedError, Landing, MappingError, Seen, has_downstream
+from fencepost.model import Protocol, Scope
+from fencepost.model.concrete import in_bounds
+from fencepost.model.core.state import STORE
+from fencepost.model.effects.state import DOWNSTREAM
+from fencepost.model.protocol import Action
+
+if TYPE_CHECKING:
+    from fencepost.conformance.oracle import Oracle, Rest, Transition
+
+Reader = Callable[[Seen], Any]
+"""Reads the value of a variable, at rest, from what was seen."""
+
+LandedAgain = Callable[["Oracle", "Transition", Sequence[Landing]], "list[tuple[Rest, Transition]]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far runs go: scopes of the model.
+
+    `goals` is where goals are looked for, None in the smallest scope of the protocol. `starts` is where the
+    states are that statements are interleaved from, None when they are not; `statements` is as far as such
+    schedules go, None as far as runs.
+    """
+
+    runs: Scope
+    goals: Scope | None = None
+    starts: Scope | None = None
+    statements: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """One protocol, as implementations are run beside it.
+
+    `marked_by` is a variable that no other protocol has, by which variants are known too; `needs` is what an
+    adapter declares, `to_write` what it then has to have. `landed_again` gives the steps to ask claims about
+    when one request has taken effect more than once.
+    """
+
+    model: str
+    where: str
+    performances: Mapping[str, Performance]
+    stored: Mapping[str, tuple[Reader, Capability | None]]
+    reach: Callable[[frozenset[Ability]], Reach]
+    marked_by: str = ""
+    needs: Capability | None = None
+    to_write: str = ""
+    landed_again: LandedAgain | None = None
+
+    def is_had_by(self, adapter: Adapter) -> bool:
+        """Whether an adapter says that it has what the protocol is about."""
+        return self.needs is None or self.needs in adapter.capabilities
+
+    def remedy(self) -> str:
+        """What to do for an adapter that does not."""
+        return f"declare Capability.{self.needs.name if self.needs else ''} and {self.to_write}"
+
+
+MODULES = ("core", "effects")
+"""The modules with a `COUNTERPART`, in the order in which implementations are run beside them."""
+
+
+@cache
+def counterparts() -> Mapping[str, Counterpart]:
+    """All of them, by the name of the built-in protocol."""
+    found = [import_module(f"fencepost.conformance.{name}").COUNTERPART for name in MODULES]
+    return {each.model: each for each in found}
+
+
+def counterpart_of(protocol: Protocol) -> Counterpart:
+    """The one for a protocol, or for the protocol that it varies."""
+    core, *others = counterparts().values()
+    return next((each for each in others if each.marked_by in protocol.variables), core)
+
+
+def counterpart_had(protocol: Protocol, adapter: Adapter) -> Counterpart:
+    """The same; UsageError when the adapter does not have what it is about."""
+    found = counterpart_of(protocol)
+    if not found.is_had_by(adapter):
+        raise UsageError(f"{adapter.name} has no {found.model}; {found.remedy()}")
+    return found
+
+
+def subjects_had(adapter: Adapter) -> list[Subject]:
+    """The built-in protocols that an adapter has what it takes for, in the variant that it follows."""
+    return [
+        subject_of(each.model, adapter.model_variant)
+        for each in counterparts().values()
+        if each.is_had_by(adapter)
+    ]
+
+
+def abilities_of(adapter: Adapter, protocol: Protocol) -> frozenset[Ability]:
+    """What the downstream can do, where the protocol and the adapter have one."""
+    if has_downstream(protocol) and counterpart_of(protocol).is_had_by(adapter):
+        return adapter.downstream if isinstance(adapter, EffectsAdapter) else frozenset()
+    return frozenset()
+
+
+def reach_of(adapter: Adapter, protocol: Protocol) -> Reach:
+    """How far an adapter's runs go beside a protocol. UsageError when it does not have what that is about."""
+    return counterpart_had(protocol, adapter).reach(abilities_of(adapter, protocol))
+
+
+# -- Actions.
+
+
+def performance_of(protocol: Protocol, action: Action) -> Performance:
+    """How an action is done. MappingError when that is not written, or takes other parameters."""
+    parameters = [name for name, _ in action.parameters]
+    signature = ", ".join(["session", *parameters])
+    counterpart = counterpart_of(protocol)
+    found = counterpart.performances.get(action.name)
+    if found is None:
+        raise MappingError(
+            f"the action {action.name!r} of {protocol.name} is not mapped to implementations; "
+            f"write in {counterpart.where}\n"
+            f"    @performs({action.name!r})\n"
+            f"    def {action.name}({signature}):\n"
+            f'        """{action.doc}"""\n'
+            "that makes the call and gives its answer, or None when the action is no call"
+        )
+    has = list(inspect.signature(found.function).parameters)[1:]
+    if has != parameters:
+        raise MappingError(
+            f"the action {action.name!r} of {protocol.name} takes {parameters}, "
+            f"its mapping in {counterpart.where} takes {has}; "
+            f"change it to def {action.name}({signature})"
+        )
+    return found
+
+
+# -- Variables.
+
+
+def stored_variables(protocol: Protocol) -> list[str]:
+    """The variables whose values are observed: all that are stored, and history of what happened outside.
+
+    MappingError when a stored one is not mapped.
+    """
+    counterpart = counterpart_of(protocol)
+    table = counterpart.stored
+    found = [n for n, v in protocol.variables.items() if v.home in (STORE, DOWNSTREAM) or n in table]
+    for name in found:
+        if name not in table:
+            raise MappingError(
+                f"{protocol.name} stores {name!r}, which no observation is mapped to; add to `Observation` "
+                f"what it is read from, and to STORED in {counterpart.where} a line\n"
+                f"    {name!r}: (lambda seen: …, Capability.… or None)"
+            )
+    return found
+
+
+def observed_variables(protocol: Protocol, capabilities: frozenset[Capability]) -> list[str]:
+    """The stored variables that an implementation with these capabilities shows."""
+    table = counterpart_of(protocol).stored
+    return [n for n in stored_variables(protocol) if table[n][1] is None or table[n][1] in capabilities]
+
+
+def embedded(protocol: Protocol, names: Iterable[str], seen: Seen) -> dict[str, Any]:
+    """The values of some stored variables. CannotEmbedError where the model has no such value."""
+    found, table = {}, counterpart_of(protocol).stored
+    for name in names:
+        variable = protocol.variables[name]
+        value = table[name][0](seen)
+        if not variable.index and not in_bounds(variable.domain, value, seen.names.scope):
+            raise CannotEmbedError(f"{name} is {value!r}, which is beyond the scope")
+        found[name] = value
+    return found
