@@ -8,6 +8,7 @@ import unicodedata
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -108,6 +109,41 @@ def test_the_canonical_text_is_json_and_canonical_itself(value: Any) -> None:
     text = canonical_json(value)
     assert same(json.loads(text), value)
     assert canonical_json(json.loads(text)) == text
+
+
+def in_nfc(value: Any) -> Any:
+    match value:
+        case str():
+            return unicodedata.normalize("NFC", value)
+        case list():
+            return [in_nfc(each) for each in value]
+        case dict():
+            return {in_nfc(name): in_nfc(each) for name, each in value.items()}
+    return value
+
+
+SAFE = st.integers(-(2**53) + 1, 2**53 - 1)
+"""The whole numbers that RFC 8785 has."""
+
+RFC_VALUES = st.recursive(
+    st.none() | st.booleans() | SAFE | st.floats(-(2**53), 2**53) | st.floats(-1e-3, 1e-3) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@FIXED
+@given(RFC_VALUES)
+@example([1e-7, -1.5e-7, 1e-6, 1.25e-5, 9.999e-5, 1e-4, 5e-324, -0.0, 0.1, 123456.789])
+@example({"\U0001f600": 1, "\ufb33": 2, "\r": 3, "1": 4, "\x80": 5, "\u20ac": 6})
+@example('\x00\x1f\x7f"\\/\u2028\b\f\n\r\t')
+def test_the_canonical_text_is_that_of_rfc_8785(value: Any) -> None:
+    assume(not has_clashing_keys(value))
+    assert canonical_json(value).encode() == rfc8785.dumps(in_nfc(value))
+
+
+def test_whole_numbers_beyond_what_rfc_8785_has_keep_all_their_digits() -> None:
+    assert canonical_json([2**53 + 1, 1e22, -(10**30)]) == f"[{2**53 + 1},{10**22},{-(10**30)}]"
 
 
 def test_operation_resource_and_schema_version_matter() -> None:

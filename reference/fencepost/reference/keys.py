@@ -70,48 +70,73 @@ def fingerprint(operation: str, resource: str, schema_version: int, parameters: 
 def canonical_json(value: object) -> str:
     """The one text for all JSON values that mean the same: sorted members, shortest numbers, NFC, no blanks.
 
+    It is that of RFC 8785, so other languages derive the same fingerprints, with two additions: text is
+    normalised to NFC first, and whole numbers beyond 2**53, which that RFC leaves out, keep all their digits.
+
     Raises `ArgumentError`, which says where, for what has no such text: NaN and infinities, keys that are not
     text or become the same once normalised, text that is not valid Unicode, other types, and nesting beyond
     `DEEPEST` levels.
     """
-    normal = _normal(value, "$", depth=0)
-    return json.dumps(normal, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return _canonical(value, "$", depth=0)
 
 
-def _normal(value: object, where: str, *, depth: int) -> Any:
+def _canonical(value: object, where: str, *, depth: int) -> str:
     if depth > DEEPEST:
         raise ArgumentError(f"canonical_json: {where} is nested deeper than {DEEPEST} levels; flatten it")
     match value:
-        case None | bool():
-            return value
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
         case int():
-            return int(value)  # of a subclass, such as an enum, the number
+            return str(int(value))  # of a subclass, such as an enum, the number
         case float():
             return _number(value, where)
         case str():
-            return _string(value, where)
+            return _quoted(_string(value, where))
         case list() | tuple():
-            return [_normal(each, f"{where}[{i}]", depth=depth + 1) for i, each in enumerate(value)]
+            each = (_canonical(one, f"{where}[{i}]", depth=depth + 1) for i, one in enumerate(value))
+            return f"[{','.join(each)}]"
         case dict():
-            return _members(value, where, depth=depth)
+            members = _members(value, where, depth=depth)
+            in_order = sorted(members.items(), key=lambda member: member[0].encode("utf-16-be"))
+            return f"{{{','.join(f'{_quoted(name)}:{text}' for name, text in in_order)}}}"
     raise ArgumentError(
         f"canonical_json: {where} is {value!r}, which JSON does not have; "
         "use None, bool, int, float, str, list, tuple or dict"
     )
 
 
-def _number(value: float, where: str) -> int | float:
+def _number(value: float, where: str) -> str:
+    """A number as ECMAScript writes it, which RFC 8785 asks for; whole ones as the integer that they are."""
     if not math.isfinite(value):
         raise ArgumentError(f"canonical_json: {where} is {value}, which JSON does not have; use null or text")
-    return int(value) if value.is_integer() else float(value)
+    if value.is_integer():
+        return str(int(value))
+    shortest = repr(float(value))  # both languages have the fewest digits that give the same number back
+    digits, e, exponent = shortest.partition("e")
+    if not e:
+        return shortest
+    if int(exponent) < _LEAST_EXPONENT:
+        return f"{digits}e{int(exponent)}"
+    sign, whole_part, fraction = "-" * (value < 0), digits.lstrip("-")[0], digits.partition(".")[2]
+    return f"{sign}0.{'0' * (-int(exponent) - 1)}{whole_part}{fraction}"
+
+
+_LEAST_EXPONENT: Final = -6
+"""Numbers below 10**-6 are written with an exponent; Python begins with those below 10**-4."""
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _string(value: str, where: str) -> str:
     return unicodedata.normalize("NFC", text("canonical_json", where, value, may_be_empty=True))
 
 
-def _members(value: dict[Any, Any], where: str, *, depth: int) -> dict[str, Any]:
-    members: dict[str, Any] = {}
+def _members(value: dict[Any, Any], where: str, *, depth: int) -> dict[str, str]:
+    members: dict[str, str] = {}
     for key, member in value.items():
         if not isinstance(key, str):
             raise ArgumentError(f"canonical_json: {where} has the key {key!r}; make it a str")
@@ -120,5 +145,5 @@ def _members(value: dict[Any, Any], where: str, *, depth: int) -> dict[str, Any]
             raise ArgumentError(
                 f"canonical_json: two keys of {where} are {name!r} once normalised; keep one of them"
             )
-        members[name] = _normal(member, f"{where}.{name}", depth=depth + 1)
+        members[name] = _canonical(member, f"{where}.{name}", depth=depth + 1)
     return members
