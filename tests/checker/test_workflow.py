@@ -15,7 +15,7 @@ from fencepost.checker.verdicts import Verdict
 from fencepost.model import Scope
 from fencepost.model.ground import ground_model
 from fencepost.model.workflow import workflow
-from fencepost.model.workflow.scopes import SMALL, SWEEP
+from fencepost.model.workflow.scopes import GROUPS, SMALL, SWEEP
 from fencepost.model.workflow.state import Status
 from fencepost.properties import WORKFLOW
 from fencepost.properties.workflow import LEGAL
@@ -31,7 +31,13 @@ def test_every_scope_is_pinned() -> None:
     assert set(PINNED) == set(workflow.scopes)
 
 
-@pytest.mark.parametrize("scope", list(workflow.scopes))
+LONG = {name for scopes in GROUPS.values() for name in scopes} - {*SMALL}
+"""What is searched only where there is time; `make test-all` does."""
+
+
+@pytest.mark.parametrize(
+    "scope", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in workflow.scopes]
+)
 def test_no_claim_is_refuted_in_a_scope_and_those_that_it_exercises_hold(scope: str) -> None:
     report = check(Subject(workflow, WORKFLOW), scope=scope, traces=False)
     counts = {k: report.figures[k] for k in ("states", "transitions", "cut")}
@@ -43,7 +49,7 @@ def test_no_claim_is_refuted_in_a_scope_and_those_that_it_exercises_hold(scope: 
 
 @pytest.mark.parametrize("claim", [c.name for c in WORKFLOW.promises()])
 def test_every_claim_is_exercised_in_some_scope(claim: str) -> None:
-    for scopes in (SMALL, SWEEP):
+    for scopes in (SMALL, SWEEP, GROUPS["usual"]):
         assert any(claim not in PINNED[scope]["not_exercised"] for scope in scopes)
 
 

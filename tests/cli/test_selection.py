@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.checker.explore import check
 from fencepost.checker.subject import BUILT_IN, UsageError, load, load_all
 from fencepost.cli.catalogue import explain
 from fencepost.cli.pins import read_pins
@@ -46,7 +47,7 @@ def with_switch(name: str) -> list[str]:
 
 
 def with_scope(name: str) -> list[str]:
-    return [b.name for b in BUILT_IN.values() if name in b.protocol.scopes]
+    return [b.name for b in BUILT_IN.values() if b.subject().scopes_named(name)]
 
 
 def looked_at(*claims: str, **how: object) -> list[tuple[str, tuple[str, ...], list[str]]]:
@@ -88,7 +89,9 @@ def test_each_protocol_gets_its_own_claims_only() -> None:
     [
         ({"scope_text": "small"}, with_scope("small")),
         ({"scope_text": "small", "model": "effects"}, ["effects"]),
-        ({"scope_text": "usual"}, ["core"]),
+        ({"scope_text": "usual"}, list(BUILT_IN)),
+        ({"scope_text": "usual:commit=1"}, ["core"]),
+        ({"scope_text": "large"}, ["core", "workflow"]),
         ({"scope_text": "rederived"}, ["effects"]),
         ({"scope_text": "small:commit=1"}, ["core"]),
         ({"on": ["record_expired"]}, with_switch("record_expired")),
@@ -105,7 +108,38 @@ def test_a_scope_a_switch_or_a_variant_chooses_the_protocols_that_have_it(
 
 
 def test_a_claim_decides_where_a_scope_is_in_several_protocols() -> None:
-    assert looked_at("S8", scope_text="small") == [("effects", ("S8",), ["small"])]
+    assert looked_at("every_contact_is_recorded", scope_text="small") == [
+        ("effects", ("every_contact_is_recorded",), ["small"])
+    ]
+
+
+@pytest.mark.parametrize("name", ["small", "usual", "large"])
+def test_a_name_of_several_scopes_stands_for_each_of_them(name: str) -> None:
+    for model, _, scopes in looked_at(scope_text=name):
+        protocol = BUILT_IN[model].protocol
+        assert scopes == [name] if name in protocol.scopes else list(BUILT_IN[model].subject().groups[name])
+
+
+def test_what_changes_a_group_of_scopes_changes_each_of_them() -> None:
+    ((_, _, scopes),) = looked_at(model="replay", scope_text="usual:worker=1", off=["crash"])
+    assert scopes == [f"{name}, changed" for name in BUILT_IN["replay"].groups["usual"]]
+
+
+def test_a_group_names_scopes_that_exist() -> None:
+    for b in BUILT_IN.values():
+        for scopes in b.groups.values():
+            assert scopes
+            assert set(scopes) <= set(b.protocol.scopes)
+
+
+def test_the_library_takes_the_name_of_a_group_too() -> None:
+    report = check(BUILT_IN["replay"].subject(), scope="usual", claims=["S25"], traces=False)
+    assert [s["scope"] for s in report.figures["scopes"]] == list(BUILT_IN["replay"].groups["usual"])
+
+
+def test_a_group_is_explained_by_what_its_scopes_are_for() -> None:
+    (found,) = [e for e in explain(load_all(), "large") if "undone-late" in dict(e.facts)]
+    assert dict(found.facts)["undone-late"] == BUILT_IN["workflow"].protocol.scopes["undone-late"].why
 
 
 def test_a_variant_with_a_scope_of_its_own_is_looked_at_there() -> None:

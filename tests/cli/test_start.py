@@ -123,10 +123,10 @@ def test_a_command_has_the_options_that_it_honours_and_no_other(name: str) -> No
             ("check", "--scope", "quik"),
             f"no scope 'quik' in {listed(BUILT_IN)}: did you mean 'quick'",
         ),
-        (("check", "every_contact_is_recorded", "--scope", "usual"), "effects has no scope 'usual'"),
+        (("check", "every_contact_is_recorded", "--scope", "large"), "effects has no scope 'large'"),
         (
-            ("check", "S2", "every_contact_is_recorded", "--scope", "usual"),
-            "is a claim of effects, which does not have 'usual'",
+            ("check", "S2", "every_contact_is_recorded", "--scope", "large"),
+            "is a claim of effects, which does not have 'large'",
         ),
         (("check", "--on", "record_expird"), "did you mean 'record_expired'?"),
         (("check", "--model", "core", "--variant", "fence-not-compared"), "no variant 'fence-not-compared'"),

@@ -57,9 +57,13 @@ def _answers(codes: Sequence[str]) -> str:
     return f"Refusals, in order: {', '.join(codes)}."
 
 
+GROUP = "these scopes together, since none alone has everything"
+
+
 def scopes_table(subject: Subject) -> Table:
-    """Every scope with its bounds, its switches and its reason."""
-    rows = [
+    """Every scope with its bounds, its switches and its reason; before them the groups of scopes."""
+    rows = [(name, ", ".join(scopes), "", GROUP) for name, scopes in subject.groups.items() if scopes]
+    rows += [
         (s.name, s.describe(), ", ".join(sorted(s.switches)), s.why) for s in subject.protocol.scopes.values()
     ]
     return ("name", "bounds", "switches on", "why"), list(rows)
@@ -179,7 +183,7 @@ def explain(subjects: Sequence[Subject], name: str) -> list[Explanation]:
         for subject in subjects:
             known += [*subject.claims.ids(), *subject.claims.claims, *variants_of(subject)]
             protocol = subject.protocol
-            known += [*protocol.actions, *protocol.scopes, *protocol.switches]
+            known += [*protocol.actions, *subject.groups, *protocol.scopes, *protocol.switches]
         remedy = did_you_mean(name, known, "see `fencepost list`").split("; known:")[0]
         raise UsageError(f"nothing is called {name!r}: {remedy}")
     return found
@@ -194,6 +198,8 @@ def _in_subject(subject: Subject, name: str) -> list[Explanation]:
         found.append(_action(protocol.actions[name]))
     if name in protocol.scopes:
         found.append(_scope(subject, name))
+    elif subject.groups.get(name):
+        found.append(_group(subject, name))
     if name in protocol.switches:
         found.append(_switch(subject, name))
     return found
@@ -288,6 +294,13 @@ def _scope(subject: Subject, name: str) -> Explanation:
     scope = subject.protocol.scopes[name]
     facts = [("bounds", scope.describe()), ("switches on", ", ".join(sorted(scope.switches)) or "none")]
     return Explanation(f"scope {name}", (scope.why,), tuple(facts), run=(f"fencepost check --scope {name}",))
+
+
+def _group(subject: Subject, name: str) -> Explanation:
+    scopes = [subject.protocol.scopes[n] for n in subject.groups[name]]
+    facts = [(s.name, s.why) for s in scopes]
+    run = f"fencepost check --scope {name} --model {subject.protocol.name}"
+    return Explanation(f"scopes {name}", (f"{GROUP[0].upper()}{GROUP[1:]}.",), tuple(facts), run=(run,))
 
 
 def _switch(subject: Subject, name: str) -> Explanation:

@@ -61,11 +61,11 @@ def _fitting(subjects: list[Subject], scope_text: str, switches: Iterable[str]) 
     fitting = subjects
     name = scope_text.partition(":")[0]
     if name:
-        fitting = [s for s in fitting if name in s.protocol.scopes]
+        fitting = [s for s in fitting if s.scopes_named(name)]
         if not fitting:
             if len(subjects) == 1:
                 subjects[0].scope(name)
-            known = [n for s in subjects for n in s.protocol.scopes]
+            known = [n for s in subjects for n in (*s.groups, *s.protocol.scopes)]
             names = listed(s.protocol.name for s in subjects)
             remedy = did_you_mean(name, dict.fromkeys(known), empty="it has none")
             raise UsageError(f"no scope {name!r} in {names}: {remedy}")
@@ -106,8 +106,10 @@ def _refuse_lost(
 def _scopes(
     subject: Subject, text: str, on: Sequence[str], off: Sequence[str], *, sweeps: bool
 ) -> Iterator[Scope]:
-    if text.partition(":")[0]:
-        yield chosen_scope(subject, text, on=on, off=off)
-        return
-    for name in subject.sweep_scopes if sweeps else subject.default_scopes or ("small",):
-        yield chosen_scope(subject, f"{name}{text}", on=on, off=off)
+    group, colon, changes = text.partition(":")
+    if group:
+        names = subject.scopes_named(group) or (group,)
+    else:
+        names = subject.sweep_scopes if sweeps else subject.default_scopes or ("small",)
+    for name in names:
+        yield chosen_scope(subject, f"{name}{colon}{changes}", on=on, off=off)

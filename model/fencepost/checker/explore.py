@@ -58,10 +58,13 @@ def check(
 ) -> Report:
     """Look at every state of a scope. `claims` are ids or names; none means all. Budgets in seconds and MiB.
 
-    Of several scopes each is searched in turn, and a claim has one verdict; none means the subject's own
-    (`fencepost.checker.together`). With ``stop="first"`` the search ends with the first violation, and the
-    other claims are UNDETERMINED. Without `traces` a refutation carries its length only.
+    `scope` may be the name of a group (`Subject.groups`). Of several scopes each is searched in turn, and a
+    claim has one verdict; none means the subject's own (`fencepost.checker.together`). With ``stop="first"``
+    the search ends with the first violation, and the other claims are UNDETERMINED. Without `traces` a
+    refutation carries its length only.
     """
+    if isinstance(scope, str) and scope in subject.groups:
+        scope = subject.groups[scope]
     if not isinstance(scope, str | Scope):
         among = tuple(scope) or subject.default_scopes
         if len(among) > 1:

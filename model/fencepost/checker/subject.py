@@ -122,6 +122,25 @@ class Subject:
         return tuple(n for n in wanted if n in scopes) or tuple(scopes)[:1]
 
     @property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Scopes that go by one name because none alone has everything: `small`, `usual`, `large`.
+
+        A scope of the protocol's own with such a name is that scope, and no group.
+        """
+        if self.built_in is None:
+            return {}
+        found = {"small": self.built_in.scopes, **self.built_in.groups}
+        return {
+            name: tuple(n for n in scopes if n in self.protocol.scopes)
+            for name, scopes in found.items()
+            if name not in self.protocol.scopes
+        }
+
+    def scopes_named(self, name: str) -> tuple[str, ...]:
+        """The scopes of a group, or the one of that name; none where the protocol has neither."""
+        return self.groups.get(name) or ((name,) if name in self.protocol.scopes else ())
+
+    @property
     def sweep_scopes(self) -> tuple[str, ...]:
         """The scopes in which a sweep looks where none is named, in order."""
         wanted = ("quick",) if self.built_in is None else self.built_in.sweep_scopes
@@ -137,7 +156,7 @@ class Subject:
         name = name or next(iter(self.default_scopes), "small")
         found = self.protocol.scopes.get(name)
         if found is None:
-            remedy = did_you_mean(name, self.protocol.scopes, empty="it has none")
+            remedy = did_you_mean(name, [*self.groups, *self.protocol.scopes], empty="it has none")
             raise UsageError(f"{self.protocol.name} has no scope {name!r}: {remedy}")
         self.refuse_beyond_limits(found)
         return found
@@ -250,6 +269,8 @@ class BuiltIn:
     """The scopes for sweeps, which search a changed protocol hundreds of times."""
     unneeded_in: str
     """The module of its `UNNEEDED`: why lines are there that no claim needs."""
+    groups: Mapping[str, tuple[str, ...]]
+    """Scopes that go by one name, such as `usual`: looked at together when that is asked for."""
     in_evidence: bool = False
     """Whether `evidence` tells of it without being asked to; there is a minute for all that it tells of."""
 
@@ -283,6 +304,7 @@ def _built_in(
     claims: Claims,
     scopes: tuple[str, ...],
     sweep_scopes: tuple[str, ...],
+    groups: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     *,
     in_evidence: bool = False,
 ) -> BuiltIn:
@@ -295,6 +317,7 @@ def _built_in(
         scopes,
         sweep_scopes,
         f"fencepost.properties.unneeded_{name}" if name != DEFAULT else "fencepost.properties.unneeded",
+        groups,
         in_evidence,
     )
 
@@ -312,12 +335,25 @@ BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
                 EFFECTS,
                 ("small", "rederived", "fenced-queryable"),
                 effects_scopes.SWEEP,
+                effects_scopes.GROUPS,
                 in_evidence=True,
             ),
-            _built_in(workflow, WORKFLOW, workflow_scopes.SMALL, workflow_scopes.SWEEP),
-            _built_in(triggers, TRIGGERS, ("small", "arrivals", "notices"), triggers_scopes.SWEEP),
-            _built_in(recovery, RECOVERY, ("small", "racing"), recovery_scopes.SWEEP),
-            _built_in(replay, REPLAY, ("small", "direct", "changed"), replay_scopes.SWEEP),
+            _built_in(
+                workflow, WORKFLOW, workflow_scopes.SMALL, workflow_scopes.SWEEP, workflow_scopes.GROUPS
+            ),
+            _built_in(
+                triggers,
+                TRIGGERS,
+                ("small", "arrivals", "notices"),
+                triggers_scopes.SWEEP,
+                triggers_scopes.GROUPS,
+            ),
+            _built_in(
+                recovery, RECOVERY, ("small", "racing"), recovery_scopes.SWEEP, recovery_scopes.GROUPS
+            ),
+            _built_in(
+                replay, REPLAY, ("small", "direct", "changed"), replay_scopes.SWEEP, replay_scopes.GROUPS
+            ),
         )
     }
 )

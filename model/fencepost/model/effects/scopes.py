@@ -7,6 +7,7 @@ are small enough have those switches too.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from fencepost.model.effects.state import effects
 from fencepost.model.protocol import Scope
@@ -62,6 +63,22 @@ _scope(
     "since an effect that lands after another change makes a second one",
 )  # fmt: skip
 _scope("opaque", "request_lost", *FAULTS, why="a downstream that keeps nothing")
+
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "usual": (
+            "small",
+            "rederived",
+            "keyed",
+            "fenced-queryable",
+            "fenced",
+            "queryable",
+            "revisioned",
+            "opaque",
+        )
+    }
+)
+"""Scopes that go by one name: all but those for sweeps."""
 
 # For changes of the model that are tried one after another, and for faults that multiply states. Between
 # them, every claim is exercised and every claim can fail. Without crashes, which leave workers no more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from fencepost.model.protocol import Scope
 from fencepost.model.recovery.state import recovery
@@ -57,6 +58,19 @@ _scope(
     "checkpoint_damaged", "checkpoint_replayed", "mac_key_missing", *DEFINITIONS,
     why="the hash and the versions alone: they find accidents and older checkpoints without a key",
 )  # fmt: skip
+
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "usual": (
+            "small",
+            "checkpoints",
+            "racing",
+            "answers-lost",
+            "no-key",
+        )
+    }
+)
+"""Scopes that go by one name: all but those for sweeps."""
 
 # For changes of the model that are tried one after another: between them every claim can fail.
 _scope(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from fencepost.model.replay.state import replay
 
 
@@ -38,6 +41,9 @@ _scope(
     "crash", "direct_call", "definition_changed", workers=1, positions=2,
     why="one worker that dies, gets other code and calls outside: all faults at once",
 )  # fmt: skip
+
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType({"usual": ("small", "direct", "changed", "alone")})
+"""Scopes that go by one name: all but those for sweeps."""
 
 # For changes of the model that are tried one after another.
 _scope("quick", "crash", positions=2, why="as small, with a command less: for sweeps")

@@ -6,6 +6,7 @@ There is one instance id more than can be used, since a store that begins too ma
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from fencepost.model.protocol import Scope
 from fencepost.model.triggers.state import triggers
@@ -53,6 +54,9 @@ _scope(
     kinds=2, notices=3, states=3, targets=2,
     why="three notices of two kinds to three versions of the target; one delivery of one event",
 )  # fmt: skip
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType({"usual": ("small", "arrivals", "notices")})
+"""Scopes that go by one name: all but those for sweeps."""
+
 _scope(
     "quick-arrivals",
     "crash", "reply_lost", "trigger_duplicated", "payload_changed",

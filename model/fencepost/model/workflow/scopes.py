@@ -136,6 +136,35 @@ SWEEP = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-anew",
          "approved")  # fmt: skip
 """The scopes of a sweep: a change that no claim notices in the first is looked at in the next."""
 
+# What is looked at when there are some minutes. Everything in the small ones, and more of it at once.
+_scope(
+    "undone-cancelled",
+    "keyed", "fenced", "declining", "cancels",
+    why="a failure, a cancel and a takeover at once: two steps, keys that are buried, effects that are "
+    "undone; one call at a time",
+)  # fmt: skip
+_scope(
+    "approved-two",
+    "gates", "keyed", "request_duplicated", step=2,
+    why="an approval that may be meant for the other of two steps, its deadline, and a takeover; one "
+    "request, one fingerprint",
+)  # fmt: skip
+_scope(
+    "retried-cancelled",
+    "retries", "operator", "keyed", "cancels", step=1, request=2, bounds={"attempt": 2},
+    why="two retries, a cancel and a person's decision in any order, with takeovers; one step",
+)  # fmt: skip
+_scope(
+    "chained-taken",
+    "chained", "irreversible", "cancels", "keyed", bounds={"state_version": 8},
+    why="as chained, with a takeover: two owners, and as many commits as two steps and their undoing take",
+)  # fmt: skip
+_scope(
+    "branching-cancelled",
+    "chained", "keyed", "cancels", "irreversible", step=3, worker=1,
+    bounds={"lease_version": 1, "state_version": 12},
+    why="chain, fan-out and fan-in of three steps, some without a compensation, and a cancel; one worker",
+)  # fmt: skip
 _scope(
     "all-faults",
     "keyed", "fenced", "declining", "cancels", "crash", "pause", "reply_lost", "call_lost", "call_duplicated",
@@ -148,6 +177,25 @@ SMALL = (
     "retried", "attested",
 )  # fmt: skip
 """The scopes that are looked at where none is named: between them every claim is exercised."""
+
+
+# What is looked at once, when there is an hour: see the reasons for what it adds.
+_scope(
+    "undone-late",
+    "keyed", "fenced", "declining", call=2,
+    why="as undone, with calls that overtake each other: 27 million states, half a minute and 1 GB",
+)  # fmt: skip
+
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "usual": (
+            "undone-cancelled", "approved-two", "retried-cancelled", "chained-taken", "branching-cancelled",
+            "all-faults", "approved", "approved-anew", "attested",
+        ),
+        "large": ("undone-late",),
+    }
+)  # fmt: skip
+"""Scopes that go by one name, beside `SMALL`. Between the usual ones, too, every claim is exercised."""
 
 
 def _what_if(name: str, *switches: str, sizes: Mapping[str, int], bounds: Mapping[str, int]) -> Scope:
