@@ -14,8 +14,9 @@ from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import Verdict
 from fencepost.model import Scope
 from fencepost.model.ground import ground_model
+from fencepost.model.mutate import without
 from fencepost.model.workflow import workflow
-from fencepost.model.workflow.scopes import GROUPS, SMALL, SWEEP
+from fencepost.model.workflow.scopes import GROUPS, RESULTS_FORGOTTEN, SMALL, SWEEP
 from fencepost.model.workflow.state import Status
 from fencepost.properties import WORKFLOW
 from fencepost.properties.workflow import LEGAL
@@ -51,6 +52,18 @@ def test_no_claim_is_refuted_in_a_scope_and_those_that_it_exercises_hold(scope: 
 def test_every_claim_is_exercised_in_some_scope(claim: str) -> None:
     for scopes in (SMALL, SWEEP, GROUPS["usual"]):
         assert any(claim not in PINNED[scope]["not_exercised"] for scope in scopes)
+
+
+def test_a_result_of_a_former_intent_is_no_receipt_of_the_present_one() -> None:
+    """The downstream forgot that it declined, and a second copy of the call took effect (§4, §6)."""
+    merged_blindly = without(
+        workflow, "merges-any-result", merge=("refuse_unless(s.result_of[r] == s.intent[x]",)
+    )
+    claims = ["receipt_is_true"]
+    as_it_is = check(Subject(workflow, WORKFLOW), scope=RESULTS_FORGOTTEN, claims=claims, traces=False)
+    broken = check(Subject(merged_blindly, WORKFLOW), scope=RESULTS_FORGOTTEN, claims=claims)
+    assert [f.verdict for f in as_it_is.findings] == [Verdict.BOUNDED]
+    assert [f.claim.name for f in broken.refuted] == claims
 
 
 def test_every_status_has_its_transitions_and_the_ends_have_none() -> None:

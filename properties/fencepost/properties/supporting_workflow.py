@@ -246,6 +246,20 @@ def ok_is_true(s: State) -> object:
     )
 
 
+@WORKFLOW.supporting(supports=("S10", "S26"))
+def late_results_are_true(s: State) -> object:
+    """A late result tells of an effect that has taken place, under the key that it names."""
+    return every(
+        requests,
+        steps,
+        lambda r, x: (
+            s.wish[r] != Wish.late_result
+            or s.about[r] != x
+            or (s.result_of[r] >= 1 and s.happened[x, Deed.act, s.result_of[r]])
+        ),
+    )
+
+
 @WORKFLOW.supporting(supports=("S10",))
 def who_knows_of_a_receipt_is_right(s: State) -> object:
     """When a worker knows of a receipt, the effect that it reads to be under way has taken place."""

@@ -27,11 +27,15 @@ _READ = (
 _DECLINES = (
     "Declining is the downstream's own choice: without it the effect takes place as if it had not declined."
 )
+_FORGOTTEN = (
+    "A result of a former intent comes only from a downstream that forgot that it had declined; with that "
+    "fault on, which S10 does not need off, this is what keeps a receipt true: see RESULTS_FORGOTTEN."
+)
 
 _STEP_COMMITS = (
     "start", "intend_anew", "succeed", "fail", "hand_over", "schedule_retry", "run_again", "ask_approval",
     "run_approved", "take_no", "give_up_waiting", "run_by_hand", "attest", "acknowledge_cancel", "give_up",
-    "call_off", "compensate", "end_compensation", "hand_over_compensation",
+    "merge", "call_off", "compensate", "end_compensation", "hand_over_compensation",
 )  # fmt: skip
 """All commits but the end of the instance."""
 
@@ -45,6 +49,7 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     _NOTHING_LEFT: dict.fromkeys(_STEP_COMMITS, ('"finished"',)),
     _READ: {"give_up": ('"illegal-transition"',)},
     _DECLINES: {"decide_call": ('"declined"',)},
+    _FORGOTTEN: {"merge": ("s.result_of[r] == s.intent[x]",)},
 }
 """By reason and action: pieces of what the sweep calls the change."""
 

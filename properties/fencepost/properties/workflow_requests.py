@@ -117,9 +117,14 @@ def who_unwinds_goes_on_unwinding(before: State, after: State) -> object:
 
 @WORKFLOW.each_step("S16", section="§10", witnesses=("a_cancel_comes_too_late",))
 def a_cancel_after_the_end_is_refused(before: State, after: State) -> object:
-    """Nothing is recorded in the inbox of a finished instance."""
+    """Nothing is recorded in the inbox of a finished instance but a result that comes late."""
     return not before.finished or every(
-        requests, lambda r: before.stands[r] != Stands.nowhere or after.stands[r] == Stands.nowhere
+        requests,
+        lambda r: (
+            before.stands[r] != Stands.nowhere
+            or after.stands[r] == Stands.nowhere
+            or before.wish[r] == Wish.late_result
+        ),
     )
 
 
@@ -318,7 +323,33 @@ def does_as_asked(before: State, after: State, r: Element, x: Element) -> object
         return (
             moves(before, after, x, Status.waiting_approval, Status.cancelled) and after.cause != Cause.none
         )
+    if before.wish[r] == Wish.late_result:
+        is_its_own = before.result_of[r] == before.intent[x]
+        return is_its_own and runs(before, x) and after.status[x] == Status.succeeded
     return before.status[x] == Status.manual_intervention and decides_so(before, r, after.status[x])
+
+
+@WORKFLOW.each_step("S26", section="§4", witnesses=("a_late_result_is_merged", "a_late_result_stays"))
+def late_results_are_kept(before: State, after: State) -> object:
+    """A late result is consumed only by the success of its step, under the stored key; any other stays."""
+    return every(
+        requests,
+        lambda r: (
+            before.wish[r] != Wish.late_result
+            or after.stands[r] == before.stands[r]
+            or (before.stands[r] == Stands.nowhere and after.stands[r] == Stands.inbox)
+            or some(
+                steps,
+                lambda x: (
+                    before.about[r] == x
+                    and before.result_of[r] == before.intent[x]
+                    and before.happened[x, Deed.act, before.intent[x]]
+                    and runs(before, x)
+                    and after.status[x] == Status.succeeded
+                ),
+            )
+        ),
+    )
 
 
 @WORKFLOW.each_step("S26", section="§4", witnesses=("a_cancelled_instance_ends",))

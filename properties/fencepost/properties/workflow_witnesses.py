@@ -255,6 +255,20 @@ def a_request_arrives_again(before: State, after: State, step: Step) -> object:
 
 
 @WORKFLOW.sometimes()
+def a_late_result_is_merged(before: State, after: State, step: Step) -> object:
+    """A step succeeds with a receipt that its former owner got too late."""
+    return step.action == "merge" and step.outcome == "ok"
+
+
+@WORKFLOW.sometimes()
+def a_late_result_stays(before: State, after: State) -> object:
+    """A late result is recorded in the inbox of an instance that has ended without it."""
+    return before.finished and some(
+        requests, lambda r: before.stands[r] == Stands.nowhere and after.stands[r] == Stands.inbox
+    )
+
+
+@WORKFLOW.sometimes()
 def an_operator_attests(before: State, after: State) -> object:
     """An operator's word settles a step."""
     return some(steps, lambda x: after.attested[x] and not before.attested[x])

@@ -46,7 +46,7 @@ def decide_approval(s: State, r: Element, x: Element, fingerprint: Element, agre
 def decide_by_hand(s: State, r: Element, x: Element, wish: Member) -> None:
     """An operator says what is to become of a step that is in a person's hands."""
     when(s.begun)
-    when(wish != Wish.cancel and wish != Wish.approve and wish != Wish.reject)
+    when(wish != Wish.cancel and wish != Wish.approve and wish != Wish.reject and wish != Wish.late_result)
 
     s.wish[r] = wish
     s.about[r] = x
@@ -61,7 +61,7 @@ def record_request(s: State, r: Element, again: bool) -> None:
     s.arriving[r] = again
     if s.stands[r] != Stands.nowhere:
         return
-    refuse_unless(not s.finished, "finished")
+    refuse_unless(not s.finished or s.wish[r] == Wish.late_result, "finished")
     if s.wish[r] == Wish.approve:
         refuse_unless(not s.late[s.about[r].value], "deadline-passed")
         s.in_time[r] = True

@@ -84,6 +84,12 @@ _scope(
     why="a downstream that keeps nothing: what is unknown only a person can settle; one step",
 )  # fmt: skip
 
+_scope(
+    "handed-in",
+    "late_results", "keyed", "fenced", "cancels", step=1,
+    why="a receipt that comes to a former owner, which hands it in, or a cancel instead of that; one step",
+)  # fmt: skip
+
 # For changes of the model that are tried one after another: between them, every claim is exercised and can
 # fail. One worker, always the owner, has the whole life of a step; what takes two owners has less of it.
 _ALONE: Mapping[str, int] = MappingProxyType({"lease_version": 1, "incarnation": 0})
@@ -133,7 +139,7 @@ _scope(
 )  # fmt: skip
 
 SWEEP = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-anew", "quick-requests", "attested",
-         "approved")  # fmt: skip
+         "approved", "handed-in")  # fmt: skip
 """The scopes of a sweep: a change that no claim notices in the first is looked at in the next."""
 
 # What is looked at when there are some minutes. Everything in the small ones, and more of it at once.
@@ -174,7 +180,7 @@ _scope(
 
 SMALL = (
     "undone", "cancelled", "late", "chained", "branching", "approved", "approved-cancelled", "approved-anew",
-    "retried", "attested",
+    "retried", "attested", "handed-in",
 )  # fmt: skip
 """The scopes that are looked at where none is named: between them every claim is exercised."""
 
@@ -190,7 +196,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "usual": (
             "undone-cancelled", "approved-two", "retried-cancelled", "chained-taken", "branching-cancelled",
-            "all-faults", "approved", "approved-anew", "attested",
+            "all-faults", "approved", "approved-anew", "attested", "handed-in",
         ),
         "large": ("undone-late",),
     }
@@ -221,6 +227,16 @@ WHAT_IF_IN = (
     ),
 )  # fmt: skip
 """The scopes to which a fault of the downstream is added to see what it breaks: some thousand states each."""
+
+RESULTS_FORGOTTEN = workflow.scopes["handed-in"].but(
+    name="handed-in with record_expired",
+    bounds={**_BOUNDS, "state_version": 4, "intent_version": 2, "incarnation": 0},
+    switches=frozenset(
+        {"late_results", "keyed", "declining", "intent_renewed", "call_duplicated", "record_expired"}
+    ),
+    why="a result of a former intent, of which the downstream has forgotten that it was declined",
+)
+"""Only there the intent matters that a late result names: it keeps S10, which needs no fault off."""
 
 WHAT_IF: Mapping[str, tuple[Scope, ...]] = MappingProxyType(
     {

@@ -58,8 +58,11 @@ Cause = Enumeration("Cause", "none", "failure", "cancel")
 Deed = Enumeration("Deed", "act", "undo")
 """The domain of a key (§6): the step's own effect, or its compensation."""
 
-Wish = Enumeration("Wish", "cancel", "approve", "reject", "run-again", "succeeded", "failed", "compensated")
-"""What a request asks for: a cancel, an approval decision, or what an operator decides of a step."""
+Wish = Enumeration("Wish", "cancel", "approve", "reject", "run-again", "succeeded", "failed", "compensated",
+                   "late-result")  # fmt: skip
+"""What a request asks for: a cancel, an approval decision, what an operator decides of a step, or that a
+receipt is taken which came late.
+"""
 
 Stands = Enumeration("Stands", "nowhere", "inbox", "consumed")
 """How far a request has come."""
@@ -152,6 +155,8 @@ _variable("about", Family(requests, of=Optional(steps)), absent, home=NETWORK,
           meaning="the step that it names; none for a cancel")  # fmt: skip
 _variable("approves", Family(requests, of=Optional(fingerprints)), absent, home=NETWORK,
           meaning="the fingerprint that an approval decision names")  # fmt: skip
+_variable("result_of", Family(requests, of=intent_versions), 0, home=NETWORK,
+          meaning="the intent under whose key a late result was got")  # fmt: skip
 _variable("arriving", Family(requests, of=BOOLEAN), False, home=NETWORK,
           meaning="whether a copy may still arrive")  # fmt: skip
 _variable("call", Family(calls, of=Optional(Call)), absent, home=NETWORK,
@@ -185,6 +190,7 @@ workflow.switch("retries", "a step that ran is tried again later")
 workflow.switch("intent_renewed", "a step gets another intent when the effect of the former came to nothing")
 workflow.switch("cancels", "somebody cancels the instance")
 workflow.switch("operator", "an operator decides of a step that is in a person's hands")
+workflow.switch("late_results", "a worker that is no longer the owner hands in a receipt that it got")
 workflow.switch("fenced", "the downstream keeps the highest token, and refuses a lower one")
 workflow.switch("keyed", "the downstream keeps what became of a key, in the transaction of the effect")
 workflow.switch("declining", "the downstream may decline an effect for reasons of its own")

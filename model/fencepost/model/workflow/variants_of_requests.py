@@ -45,6 +45,37 @@ _add(
     a_request_alone_changes_nothing=5,
 )  # fmt: skip
 
+_add(
+    without(workflow, "merges-what-is-not-recorded", merge=("is_offered(s, r, Wish.late_result, x)",)),
+    "A worker takes a late result for a receipt that is on its way to the inbox, and not in it.",
+    scope="handed-in",
+    request_consumed_once=9,
+    a_request_alone_changes_nothing=9,
+)
+_add(
+    without(workflow, "merges-whatever-it-was", merge=(_ILLEGAL,)),
+    "A late result makes a success of a step that has ended without it.",
+    scope="handed-in",
+    legal_transitions_only=14,
+    successes_are_dated=12,
+    a_commit_consumes_at_most_what_it_does=11,
+    late_results_are_kept=11,
+    a_person_decides=11,
+)
+
+_add(
+    with_lines(workflow, "fails-on-a-late-result", merge={
+        "s.status[x] = Status.succeeded": "s.status[x] = Status.failed",
+    }),
+    "A worker that finds a late result fails the step, as if a result that comes late were none.",
+    scope="handed-in",
+    given_up_effects_never_happen=10,
+    what_is_given_up_has_a_cause=10,
+    successes_are_dated=10,
+    a_commit_consumes_at_most_what_it_does=10,
+    late_results_are_kept=10,
+)  # fmt: skip
+
 # Approval (§11).
 
 _add(
