@@ -14,7 +14,8 @@ import pytest
 from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.explore import check, replayed
-from fencepost.checker.subject import Subject, canonical
+from fencepost.checker.fingerprints import canonical
+from fencepost.checker.subject import Subject
 from fencepost.checker.traces import FORMAT, ReplayError, Trace, _digest, from_json, read, replay, table
 from fencepost.model import Counter
 from fencepost.model import terms as t
@@ -203,7 +204,8 @@ def test_a_store_that_is_a_file_and_a_name_that_no_file_can_have_are_replay_erro
 
 READ_BEFORE = """
 import sys
-from fencepost.checker.subject import BUILT_IN, fingerprint
+from fencepost.checker.fingerprints import fingerprint
+from fencepost.checker.subject import BUILT_IN
 from fencepost.model.trace import trace_action
 for name, built_in in BUILT_IN.items():
     actions = list(built_in.protocol.actions.values())

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.checker.explore import run_trace
-from fencepost.checker.subject import BUILT_IN, DEFAULT, Subject, UsageError, fingerprint, load
+from fencepost.checker.fingerprints import fingerprint
+from fencepost.checker.subject import BUILT_IN, DEFAULT, Subject, UsageError, load
 from fencepost.checker.traces import STORE, ReplayError, Trace, TraceStep, read
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED, Finding, Verdict
 from fencepost.cli.text import amount

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from fencepost.checker.explain import Values, against_unbroken, step_words, why_false
+from fencepost.checker.fingerprints import fingerprint
 from fencepost.checker.native import Hit, SearchResult, Seek, StateClaim, StepClaim, explore
-from fencepost.checker.subject import Subject, fingerprint
+from fencepost.checker.subject import Subject
 from fencepost.checker.traces import ReplayError, Trace, TraceStep, replay
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.model import Counter, FencepostError, Protocol, Scope, ScopeError

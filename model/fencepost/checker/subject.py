@@ -7,7 +7,6 @@ there, with its claims, its variants, and the scopes that are looked at where no
 from __future__ import annotations
 
 import difflib
-import hashlib
 import importlib.util
 import sys
 import traceback
@@ -17,10 +16,12 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
+from fencepost.checker.fingerprints import fingerprint
 from fencepost.model import FencepostError, Protocol, Scope
-from fencepost.model import terms as t
+from fencepost.model.clocks import clocks
+from fencepost.model.clocks import scopes as clocks_scopes
 from fencepost.model.core import core
-from fencepost.model.domains import INTEGER, Range
+from fencepost.model.domains import Range
 from fencepost.model.effects import effects
 from fencepost.model.effects import scopes as effects_scopes
 from fencepost.model.protocol import did_you_mean, listed
@@ -33,6 +34,7 @@ from fencepost.model.triggers import triggers
 from fencepost.model.workflow import scopes as workflow_scopes
 from fencepost.model.workflow import workflow
 from fencepost.properties import (
+    CLOCKS,
     CORE,
     EFFECTS,
     RECOVERY,
@@ -211,50 +213,6 @@ def refuse_unknown(claims: Iterable[str], subjects: Iterable[Subject]) -> None:
             raise UsageError(f"no claim {one!r}: {remedy}{there}")
 
 
-def fingerprint(protocol: Protocol) -> str:
-    """A hash of what a protocol does."""
-    from fencepost.model.errors import NeedsFiniteError
-    from fencepost.model.trace import trace_action
-
-    digest = hashlib.sha256()
-    for variable in protocol.variables.values():
-        digest.update(repr((variable.name, variable.index, variable.domain, variable.initially)).encode())
-    for action in protocol.actions.values():
-        digest.update(repr((action.name, action.actor, action.switch, action.parameters)).encode())
-        try:
-            for command in trace_action(protocol, action):
-                guard = [canonical(term) for term in command.guard]
-                updates = [(name, canonical(term)) for name, term in sorted(command.updates.items())]
-                digest.update(repr((command.outcome, guard, updates)).encode())
-        except NeedsFiniteError:
-            digest.update(action.function.__code__.co_code)
-    return digest.hexdigest()[:16]
-
-
-def canonical(term: t.Term) -> str:
-    """A hash of what a term says, whatever was read before it.
-
-    An equality has its operands in the order in which terms were first made, and a constant that is added on
-    either side of it.
-    """
-    known: dict[t.Term, str] = {}
-
-    def visit(x: t.Term) -> str:
-        if x not in known:
-            if x.op == "eq" and t.kind(x.args[0].domain) is INTEGER:
-                sides = [(visit(rest), number) for rest, number in map(t.without_constant, x.args)]
-                (left, n), (right, m) = sorted(sides)
-                said: tuple[object, ...] = ("eq", left, right, m - n)
-            elif x.op == "eq":
-                said = ("eq", *sorted(map(visit, x.args)))
-            else:
-                said = (x.op, *map(visit, x.args)) if x.args else (x.op, t.show(x))
-            known[x] = hashlib.sha256(repr(said).encode()).hexdigest()
-        return known[x]
-
-    return visit(term)
-
-
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
     """A protocol that comes with fencepost: what is claimed of it, and what is looked at by default."""
@@ -354,6 +312,7 @@ BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
             _built_in(
                 replay, REPLAY, ("small", "direct", "changed"), replay_scopes.SWEEP, replay_scopes.GROUPS
             ),
+            _built_in(clocks, CLOCKS, ("small",), clocks_scopes.SWEEP, clocks_scopes.GROUPS),
         )
     }
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
-from fencepost.checker.subject import fingerprint
+from fencepost.checker.fingerprints import fingerprint
 from fencepost.model import HISTORY, ModelError, Protocol, Scope
 from fencepost.model.concrete import RunningState, Shape, shapes_of
 from fencepost.model.language import Cut, Fault, Refused, reading

@@ -2,6 +2,7 @@
 
 from fencepost.properties import (
     supporting,
+    supporting_clocks,
     supporting_effects,
     supporting_recovery,
     supporting_replay,
@@ -11,6 +12,7 @@ from fencepost.properties import (
     workflow_witnesses,
 )
 from fencepost.properties.claims import Claim, ClaimError, Claims, Kind
+from fencepost.properties.clocks import CLOCKS
 from fencepost.properties.core import CORE
 from fencepost.properties.effects import EFFECTS
 from fencepost.properties.recovery import RECOVERY
@@ -20,6 +22,7 @@ from fencepost.properties.triggers import TRIGGERS
 from fencepost.properties.workflow import WORKFLOW
 
 __all__ = [
+    "CLOCKS",
     "CORE",
     "EFFECTS",
     "RECOVERY",
@@ -34,6 +37,7 @@ __all__ = [
     "Kind",
     "Refusal",
     "supporting",
+    "supporting_clocks",
     "supporting_effects",
     "supporting_recovery",
     "supporting_replay",

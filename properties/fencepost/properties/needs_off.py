@@ -197,6 +197,14 @@ WHY_TRIGGERS: Mapping[tuple[str, str], str] = {
 """The same for triggers and notifications."""
 _UNKEYED = "mac_key_missing"
 
+WHY_CLOCKS: Mapping[tuple[str, str], str] = {
+    ("who_starts_an_effect_holds_the_lease", "clock_skewed"): (
+        "The worker's clock is slower than the store's: by its own count the lease lasts, by the store's now "
+        "it is over. So a lease alone stops nobody; what does is the fence, which asks no clock."
+    ),
+}
+"""The same about clocks."""
+
 WHY_RECOVERY: Mapping[tuple[str, str], str] = {
     ("recovery_repeats_nothing", _UNKEYED): (
         "Somebody writes into the checkpoint that a step is still to be run, and its hash anew; without a "
