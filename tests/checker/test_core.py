@@ -22,6 +22,8 @@ PINNED = json.loads((Path(__file__).parent / "pinned_counts.json").read_text())
 
 
 ONLY_IN_IMPLEMENTATIONS = {
+    "no-such-instance": "each model has an instance, or names one only by what began it",
+    "state-version-exhausted": "the models count commits without end; what cannot be given twice is a lease",
     "in-progress": "the downstream of the model decides a request in one step",
     "key-expired": "in the model an expired record is a fault, and looks like none",
     "request-consumed": "the models do not tell what was consumed from what was never there",

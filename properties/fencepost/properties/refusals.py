@@ -25,6 +25,11 @@ class Refusal:
 
 REGISTRY: tuple[Refusal, ...] = (
     Refusal(
+        "no-such-instance",
+        "There is no instance of that name.",
+        "Mend the caller: create the instance first, or name another.",
+    ),
+    Refusal(
         "stale-lease-version",
         "The lease version given is not the one that stands: somebody acquired since.",
         "Stop acting as the owner; what the call was for belongs to the new owner.",
@@ -46,6 +51,11 @@ REGISTRY: tuple[Refusal, ...] = (
         retryable=True,
     ),
     Refusal(
+        "lease-version-exhausted",
+        "No larger lease version can be stored, and none is given twice.",
+        "Have a person settle the instance, and go on with a new one: this one changes no more hands.",
+    ),
+    Refusal(
         "lease-expired",
         "The caller's lease is over, although nobody has taken over yet.",
         "Stop acting as the owner; acquire a new lease and read the row again.",
@@ -54,6 +64,11 @@ REGISTRY: tuple[Refusal, ...] = (
         "stale-state-version",
         "The state version given is not the one that stands: another commit of the same owner came first.",
         "Read the row again and decide anew; never repeat the commit with the new version blindly.",
+    ),
+    Refusal(
+        "state-version-exhausted",
+        "No larger state version can be stored, and none is given twice.",
+        "Have a person settle the instance, and go on with a new one: this one takes no more commits.",
     ),
     Refusal(
         "no-such-request",
