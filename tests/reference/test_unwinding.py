@@ -41,7 +41,7 @@ from .lifecycle import (
     undo_of,
     undoing,
 )
-from .support import Clock, code, ok
+from .support import Clock, code, ok, refusal
 
 
 def undone(step: str) -> StepChange:
@@ -174,6 +174,21 @@ def test_a_compensation_is_tried_again_within_its_status(store: Store, clock: Cl
     ok(commit(store, again))
     step = step_of(store, "a")
     assert (step.undo_attempt, step.attempt, step.timer_at_ms, step.undo) == (2, 1, None, undo_of("a"))
+
+
+def test_a_compensation_has_a_budget_of_attempts_of_its_own(store: Store, clock: Clock) -> None:
+    begun(store, StepPlan("a", most_attempts=2))
+    done(store, "a")
+    ok(commit(store, move=UNWIND))
+    ok(commit(store, undoing("a")))
+    later = StepChange("a", COMPENSATING, timer_at_ms=clock.now_ms, error_class="busy")
+    again = StepChange("a", COMPENSATING, another_attempt=True)
+    ok(commit(store, later))
+    ok(commit(store, again))
+    assert (step_of(store, "a").undo_attempt, step_of(store, "a").attempt) == (2, 1)
+    for change in (again, later):
+        refusal(commit(store, change))
+    ok(commit(store, StepChange("a", MANUAL, reason="its attempts are used up")))
 
 
 def test_a_failed_compensation_waits_for_a_person_and_stops_the_unwinding(store: Store) -> None:

@@ -14,6 +14,7 @@ from fencepost.reference import (
     Refused,
     Retry,
     StepStatus,
+    Unknown,
     Workflow,
     approval,
     approve,
@@ -105,8 +106,7 @@ def test_a_decision_on_something_else_neither_starts_a_step_nor_keeps_it_waiting
     world.work(ADA, workflows=(workflow,))
     with world.opened() as (store, _):
         ok(store.request(NAME, approval("other", requester="eve", step="pay", fingerprint="another")))
-    assert world.work(ADA, workflows=(workflow,))[0].ended == "waiting"
-    assert world.row().lease_version == 1
+    assert world.work(ADA, workflows=(workflow,)) == []
     world.clock.now_ms += 100
     world.work(ADA, workflows=(workflow,))
     assert (world.row().status, world.row().unwinding_cause) == ("cancelled", "pay: nobody decided in time")
@@ -267,6 +267,56 @@ def test_what_happened_is_not_called_failed_and_its_receipt_is_taken_over(make: 
     decided(world, StepStatus.SUCCEEDED)
     step = world.step("reserve")
     assert (step.status, step.receipt, step.attested) == ("succeeded", "receipt-1", False)
+
+
+def test_a_decision_that_is_contradicted_is_not_looked_at_again_and_leaves_the_receipt_to_be_seen(
+    make: MakeOrders,
+) -> None:
+    world = handed_over(make, KEYED, point="answered")
+    decided(world, StepStatus.FAILED)
+    before = world.row()
+    with world.opened() as (store, _):
+        assert store.workable() == ()
+        decision, late = store.inbox(NAME, unconsumed=True)
+    assert (decision.request.decision, late.request.receipt) == ("failed", "receipt-1")
+    assert world.work(BOB) == []
+    assert world.row() == before
+    decided(world, StepStatus.CANCELLED)
+    assert (world.work(ADA), world.row()) == ([], before)
+    decided(world, StepStatus.RUNNING)
+    step = world.step("reserve")
+    assert (step.status, step.receipt, step.attested) == ("succeeded", "receipt-1", False)
+
+
+@pytest.mark.parametrize("to", [StepStatus.COMPENSATED, StepStatus.RUNNING])
+def test_a_decision_that_cannot_be_honoured_is_no_work(to: StepStatus, make: MakeOrders) -> None:
+    world = handed_over(make, OPAQUE)
+    with world.opened() as (store, _):
+        ok(cancel(store, NAME, requester="zoe"))
+        world.work(BOB)
+        before = world.row()
+        ok(decide(store, NAME, step="reserve", status=to, requester="eve", request_id="decision"))
+        assert store.workable() == ()
+        assert world.work(BOB) == []
+        assert world.row() == before
+
+
+def test_an_approval_that_is_not_needed_any_more_is_no_work(make: MakeOrders) -> None:
+    workflow = gated()
+    pay = workflow.steps["pay"]
+    pay.retry = Retry(delay_ms=1_000)
+    world = make(workflow=workflow)
+    world.work(ADA, workflows=(workflow,))
+    with world.opened() as (store, _):
+        for who in ("eve", "eli"):
+            ok(approve(store, NAME, step="pay", requester=who))
+
+        def lose(name: str, call: Callable[[], Any]) -> Any:
+            return call() if name != "apply" else Unknown("no connection")
+
+        world.work(ADA, at_downstream=lose, workflows=(workflow,))
+        assert world.step("pay").status is StepStatus.RETRY_SCHEDULED
+        assert store.workable() == ()
 
 
 def test_what_a_step_cannot_become_is_not_even_tried(make: MakeOrders) -> None:

@@ -17,11 +17,12 @@ from fencepost.reference import (
     StepStatus,
     StoreError,
     Workflow,
+    approve,
     observe_downstream,
 )
 
-from .orders import THRICE, MakeOrders, maker, no_parcels, single
-from .support import ADA, BOB, LEASE_MS
+from .orders import NAME, THRICE, MakeOrders, Points, maker, no_parcels, single
+from .support import ADA, BOB, LEASE_MS, ok
 from .worlds import FENCED_AND_QUERYABLE, KEYED, OPAQUE, QUERYABLE, DeathError, lose_the_answer
 
 
@@ -196,11 +197,47 @@ def test_a_retryable_error_is_retried_within_the_budget(make: MakeOrders) -> Non
     assert world.step("think").error_class == "busy"
 
 
-def test_a_gated_step_whose_function_fails_is_cancelled_since_it_never_began(make: MakeOrders) -> None:
+def test_a_gated_step_whose_function_fails_before_its_approval_is_cancelled_since_it_never_began(
+    make: MakeOrders,
+) -> None:
     workflow = raising(ValueError("no such item"), approval=Approval())
     world = make(workflow=workflow)
     world.work(ADA, workflows=(workflow,))
     assert (world.row().status, world.step("think").error_class) == ("cancelled", "ValueError")
+
+
+@pytest.mark.parametrize("error", [ValueError("gone"), RetryableError("busy")], ids=["final", "retryable"])
+def test_a_gated_step_whose_function_fails_after_its_approval_has_failed_wherever_a_worker_dies(
+    error: Exception, make: MakeOrders
+) -> None:
+    """The approval is spent, no intent was committed: nothing has happened, which is a failure (§5, §6)."""
+    for number in range(1, 12):
+        broken = [False]
+        workflow = Workflow("gated", version="1")
+
+        @workflow.step(approval=Approval(), retry=Retry(delay_ms=10))
+        def pay(_: Context, broken: list[bool] = broken) -> Effect:
+            if broken[0]:
+                raise error
+            return Effect("payment", "pay", {})
+
+        world = make(workflow=workflow)
+        world.work(ADA, workflows=(workflow,))
+        with world.opened() as (store, _):
+            ok(approve(store, NAME, step="pay", requester="eve"))
+        broken[0] = True
+        points = Points(number)
+        try:
+            world.work(ADA, at=points, workflows=(workflow,))
+        except DeathError:
+            started = world.step("pay").status is StepStatus.RUNNING
+            broken[0] = not started  # it could decide again; its approval is spent all the same
+            world.clock.now_ms += 1_000
+            world.work(BOB, workflows=(workflow,))
+        assert (world.row().status, world.statuses()) == ("failed", {"pay": "failed"}), points.seen
+        assert (world.step("pay").attempt, world.effects()) == (1, [])
+        with world.opened() as (store, _):
+            assert [each.consumed_by is not None for each in store.inbox(NAME)] == [True]
 
 
 def test_an_effect_on_another_resource_than_declared_is_not_sent(make: MakeOrders) -> None:

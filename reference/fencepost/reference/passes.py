@@ -112,6 +112,11 @@ class Pass:
         stored = self.step(step)
         return stored.most_attempts is None or stored.attempt < stored.most_attempts
 
+    def undo_attempts_remain(self, step: str) -> bool:
+        """Whether the compensation of a step may be attempted again: its own budget has the same number."""
+        stored = self.step(step)
+        return stored.most_attempts is None or stored.undo_attempt < stored.most_attempts
+
     def requests(self) -> tuple[Requested, ...]:
         """What stands in the inbox unconsumed."""
         return self.reading(lambda: self.store.inbox(self.row.instance, unconsumed=True))

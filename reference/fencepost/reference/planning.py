@@ -106,14 +106,10 @@ def _resumed(row: Row, standing: Sequence[Requested]) -> Todo:
 def _late(row: Row, standing: Sequence[Requested]) -> Todo | None:
     """A late result under the stored key and fingerprint of a step that is still open."""
     for step in row.steps:
-        if step.status not in ON_THE_WAY or step.intent is None:
+        if step.status not in ON_THE_WAY:
             continue
         for each in standing:
-            asked = each.request
-            if asked.kind is not RequestKind.LATE_RESULT or asked.step != step.step:
-                continue
-            same = (asked.key, asked.fingerprint) == (step.intent.key, step.intent.fingerprint)
-            if same and step.receipt in (None, asked.receipt):
+            if _is_result_of(step, each) and step.receipt in (None, each.request.receipt):
                 return Todo(What.MERGE, step.step, each)
     return None
 
@@ -123,25 +119,34 @@ def _decided(row: Row, standing: Sequence[Requested], now_ms: int) -> Todo | Non
     for step in row.steps:
         if step.status is not StepStatus.MANUAL_INTERVENTION:
             continue
+        happened = step.receipt is not None or any(_is_result_of(step, each) for each in standing)
         for each in reversed(standing):
             asked = each.request
             if asked.kind is RequestKind.OPERATOR_DECISION and asked.step == step.step and asked.decision:
                 to = StepStatus(asked.decision)
-                if _can_become(row, step, to, now_ms) and not (
+                if _can_become(row, step, to, now_ms, happened=happened) and not (
                     to is StepStatus.RUNNING and cancels(standing)
                 ):
                     return Todo(What.DECIDE, step.step, each)
     return None
 
 
-def _can_become(row: Row, step: StepRow, to: StepStatus, now_ms: int) -> bool:
+def _is_result_of(step: StepRow, each: Requested) -> bool:
+    """Whether a request is a late result under the stored key and fingerprint of a step."""
+    asked = each.request
+    if asked.kind is not RequestKind.LATE_RESULT or asked.step != step.step or step.intent is None:
+        return False
+    return (asked.key, asked.fingerprint) == (step.intent.key, step.intent.fingerprint)
+
+
+def _can_become(row: Row, step: StepRow, to: StepStatus, now_ms: int, *, happened: bool) -> bool:
     compensating = step.from_status is StepStatus.COMPENSATING
     if compensating or to is StepStatus.COMPENSATED:
         return compensating and to is StepStatus.COMPENSATED
     if to is StepStatus.RUNNING:
         in_time = not _passed(step.deadline_at_ms, now_ms) and not _passed(row.deadline_at_ms, now_ms)
         return in_time and row.unwinding_cause is None and step.receipt is None and step.unwinding is None
-    return to is StepStatus.SUCCEEDED or step.receipt is None
+    return to is StepStatus.SUCCEEDED or not happened
 
 
 def _forward(row: Row, standing: Sequence[Requested], now_ms: int) -> Todo:

@@ -6,6 +6,7 @@ with the intent; only when that commit is known to be accepted, send; commit the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from fencepost.reference import outcomes
@@ -73,7 +74,10 @@ def _is_approved(run: Pass, step: str, made: Intent | Made) -> bool:
 
 
 def _refuse_to_ask(run: Pass, step: str, failure: Failure) -> None:
-    """A gated step whose function fails has not begun, so that it is cancelled rather than failed (§5)."""
+    """A gated step whose function fails before its approval has not begun: it is cancelled, not failed (§5).
+
+    Likewise one that would do something else than what was approved, whose approval is not spent on that.
+    """
     change = StepChange(step, StepStatus.CANCELLED, reason=failure.why, error_class=failure.error_class)
     run.commit_unwinding(f"{step}: cannot begin", change, cause=f"{step}: {failure.why}")
 
@@ -82,19 +86,21 @@ def approved(run: Pass, todo: Todo) -> None:
     """Start what was approved, if it still is what was approved."""
     step, made = todo.step, run.make(todo.step)
     run.session.at("derived")
-    if isinstance(made, Failure):
-        _refuse_to_ask(run, step, made)
-        return
-    if not _is_approved(run, step, made):
+    if not isinstance(made, Failure) and not _is_approved(run, step, made):
         _refuse_to_ask(run, step, CHANGED)
         return
     number = None if todo.request is None else todo.request.number
     intent = made if isinstance(made, Intent) else None
     run.commit(f"{step}: started", StepChange(step, StepStatus.RUNNING, intent=intent, request=number))
-    if isinstance(made, Made):
-        run.succeed(step, result=made.result)
-    else:
+    if isinstance(made, Intent):
         send_and_conclude(run, step)
+    else:
+        _without_effect(run, step, _for_good(made))
+
+
+def _for_good(made: Made | Failure) -> Made | Failure:
+    """A step that has used its approval up, and has no intent, is not retried: nobody would approve that."""
+    return replace(made, retryable=False) if isinstance(made, Failure) else made
 
 
 def rejected(run: Pass, todo: Todo) -> None:
@@ -150,7 +156,7 @@ def settle(run: Pass, todo: Todo) -> None:
             made = Failure(NOT_YET, "it had not stored its intent", retryable=True)
         elif isinstance(made, Made) and stored.needs_approval and not _is_approved(run, step, made):
             made = CHANGED
-        _without_effect(run, step, made)
+        _without_effect(run, step, _for_good(made) if stored.needs_approval else made)
     elif stored.receipt is not None:
         run.succeed(step, receipt=stored.receipt)
     elif stored.unwinding is not None:

@@ -222,16 +222,46 @@ select instance
  limit :most
 """
 
-# Whose lease is not live, and where somebody can do something now: an unconsumed request, a step to start, to
+# Whose lease is not live, and where somebody can do something now: a request to honour, a step to start, to
 # settle or to compensate, what a failure has made impossible, a timer or a deadline that is due, or nothing
 # left but the end.
-WORKABLE: Final = """
+_UNLEASED: Final = """
 select instance
   from instances as it
  where status not in ('succeeded', 'failed', 'cancelled') and instance > :after
    and (expires_at_ms is null or expires_at_ms <= :now_ms)
-   and (exists (select 1 from inbox where inbox.instance = it.instance and consumed_by is null
-                   and kind <> 'late-result' and (kind <> 'cancel' or manual_cause is null))
+   and (exists (select 1 from inbox as asked
+                  left join steps as about on about.instance = asked.instance and about.step = asked.step
+                 where asked.instance = it.instance and asked.consumed_by is null and"""
+
+# Whether a request can be honoured as things stand. One that cannot stays in the inbox, and is no work: an
+# approval of something else, a second one, or a decision that §5 does not have for the step, or that is
+# contradicted by a receipt, be that the step's or one that was handed in late.
+_HONOURABLE: Final = """
+       case kind
+           when 'cancel' then manual_cause is null
+           when 'approval-decision' then manual_cause is null and about.status = 'waiting_approval'
+               and (asked.fingerprint, asked.intent_version) = (approval_fingerprint, 1)
+           when 'operator-decision' then iif(asked.step is null, manual_cause is not null,
+               manual_cause is null and about.status = 'manual_intervention'
+               and (from_status = 'compensating') = (decision = 'compensated')
+               and case decision
+                   when 'running' then unwinding_cause is null
+                       and coalesce(about.receipt, about.unwinding) is null
+                       and ifnull(:now_ms < about.deadline_at_ms, true)
+                       and ifnull(:now_ms < it.deadline_at_ms, true)
+                   when 'succeeded' then true
+                   when 'compensated' then true
+                   else about.receipt is null and not exists (
+                       select 1 from inbox as late
+                        where late.instance = it.instance and late.kind = 'late-result'
+                          and late.consumed_by is null and late.step = about.step
+                          and late.idempotency_key = about.idempotency_key
+                          and late.fingerprint = about.fingerprint)
+                   end)
+           else false end"""
+
+_WITH_WORK: Final = """)
      or (manual_cause is null and (
             exists (select 1 from steps where steps.instance = it.instance and (
                        status = 'running'
@@ -254,6 +284,8 @@ select instance
  order by instance
  limit :most
 """
+
+WORKABLE: Final = f"{_UNLEASED}{_HONOURABLE}{_WITH_WORK}"
 
 RUNNABLE_STEPS: Final = """
 select step

@@ -64,6 +64,8 @@ update steps
    and ifnull(undo_receipt = :receipt, true)                                   -- refuse: illegal-transition
    and (not :again or (:to = 'compensating' and undo_receipt is null))         -- refuse: illegal-transition
    and (:timer_at_ms is null or (:to = 'compensating' and :error_class > ''))  -- refuse: illegal-transition
+   and (not :again or ifnull(undo_attempt < most_attempts, true))              -- refuse: illegal-transition
+   and (:timer_at_ms is null or ifnull(undo_attempt < most_attempts, true))    -- refuse: illegal-transition
    and coalesce(:proof, :unwinding, :request, :result) is null                 -- refuse: illegal-transition
    and :approval_fingerprint is null                                           -- refuse: illegal-transition
    and (not :again or ifnull(timer_at_ms <= :now_ms, true))                    -- refuse: not-due

@@ -75,7 +75,7 @@ def undo_again(run: Pass, todo: Todo) -> None:
     if stored.undo_receipt is not None:
         _undone(run, step, stored.undo_receipt)
         return
-    exhausted = stored.undo_attempt >= run.code_of(step).retry.attempts
+    exhausted = not run.undo_attempts_remain(step)
     if downstream.capabilities.keyed and not exhausted:
         found = Outcome(Fate.ABSENT)
     elif downstream.capabilities.keyed:
@@ -100,12 +100,12 @@ def _conclude_undo(run: Pass, step: str, outcome: Outcome) -> None:
     if outcome.fate is Fate.HAPPENED and outcome.receipt is not None:
         _undone(run, step, outcome.receipt)
         return
-    retry, attempts = run.code_of(step).retry, run.step(step).undo_attempt
-    if outcome.fate in (Fate.OPEN, Fate.ABSENT) and attempts < retry.attempts:
+    if outcome.fate in (Fate.OPEN, Fate.ABSENT) and run.undo_attempts_remain(step):
+        delay_ms = run.code_of(step).retry.after_ms(run.step(step).undo_attempt)
         change = StepChange(
             step,
             StepStatus.COMPENSATING,
-            timer_at_ms=run.now_ms() + retry.after_ms(attempts),
+            timer_at_ms=run.now_ms() + delay_ms,
             error_class=outcome.why.partition(":")[0] or "unknown",
             reason=outcome.why or "unknown",
         )
@@ -215,10 +215,16 @@ def _decided_success(run: Pass, step: str, asked: Requested) -> None:
 
 
 def _decided_failure(run: Pass, step: str, asked: Requested, status: StepStatus) -> None:
-    """An effect that turns out to have happened is not called failed: that decision is left standing."""
+    """An effect that turns out to have happened is not called failed: that decision is left standing.
+
+    The receipt goes into the inbox, where the person finds it, and where it says to all workers that this
+    decision is contradicted.
+    """
     stored = run.step(step)
     outcome = _prevented(run, step, stored.intent)
     if outcome.fate is Fate.HAPPENED:
+        if stored.intent is not None and outcome.receipt is not None:
+            run.hand_in(step, stored.intent, outcome.receipt)
         run.ignored.add(asked.number)
         return
     tombstoned = outcome.evidence is Evidence.TOMBSTONED and stored.unwinding is None

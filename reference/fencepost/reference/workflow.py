@@ -27,8 +27,9 @@ from fencepost.reference.worker import Effect
 class RetryableError(Exception):
     """Raised by the function of a step: it cannot decide now, but may later, within the step's budget (§9).
 
-    Anything else that it raises is final: the step fails. So is this one in a step with a gate, which has not
-    begun before it is approved, and is cancelled. `error_class` is a word for reports.
+    Anything else that it raises is final: the step fails. So is this one in a step with a gate: before its
+    approval the step has not begun, and is cancelled; after it the step fails, and the approval is spent.
+    `error_class` is a word for reports.
     """
 
     def __init__(self, error_class: str, why: str = "") -> None:
