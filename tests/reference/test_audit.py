@@ -1,60 +1,47 @@
-"""The audit (§17): what two databases and a journal hold, and each thing in them that would be wrong."""
+"""The audit (§17): what two databases and a journal hold, and each thing in them that would be wrong.
+
+The databases are real ones, left by a run with every kind of trouble, and tampered with as a store that is
+wrong could have left them: what their triggers and checks would repel is switched off before.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fencepost.reference import StepStatus, observe, observe_downstream
 from fencepost.reference.audit import (
     CHECKS,
     OK,
     UNKNOWN,
     Acquired,
+    Asked,
     Check,
     Committed,
     Journal,
     Records,
     Sent,
+    Triggered,
     Verdict,
     audit,
 )
 
-from .support import ADA, BOB
-from .worlds import STEPS, DeathError, Make, die_at
+from .audited import BY_HAND, CANCELLED, FAILS, WELL, Troubled
+from .support import BOB
+from .tamperings import TAMPERINGS, another, tampered
 
-BETWEEN = 1
-"""The state version at which one worker died and the other took over: the intent had been committed."""
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory: pytest.TempPathFactory) -> Troubled:
+    made = Troubled(tmp_path_factory.mktemp("troubled"))
+    made.run()
+    return made
 
 
 @pytest.fixture
-def records(make: Make) -> Records:
-    """What is left after one worker has died before it knew the answer, and another has finished."""
-    world = make()
-    with pytest.raises(DeathError):
-        world.run(ADA, at=die_at("answered"))
-    world.expire()
-    world.run(BOB)
-    store, downstream = observe(world.path), observe_downstream(world.ledger)
-    effects = downstream.effects
-    return Records(
-        instances=("order-1",),
-        steps=tuple(step.name for step in STEPS),
-        store=store,
-        downstream=downstream,
-        journal=Journal(
-            acquired=[Acquired("order-1", ADA, 1, 0), Acquired("order-1", BOB, 2, BETWEEN)],
-            committed=[
-                *(Committed("order-1", entry.commit_id, OK) for entry in store.entries),
-                Committed("order-1", "0-1-2", "stale-lease-version"),
-            ],
-            sent=[
-                Sent("order-1", effect.key, OK, f"receipt-{effect.number}")
-                for effect in (effects[0], *effects)
-            ],
-        ),
-    )
+def records(troubled: Troubled) -> Records:
+    return troubled.records()
 
 
 def found(records: Records, *, ended: bool = True) -> dict[str, Check]:
@@ -66,38 +53,66 @@ def refuted(records: Records) -> dict[str, tuple[str, ...]]:
 
 
 def test_all_claims_hold_of_what_the_reference_leaves(records: Records) -> None:
-    assert {check.verdict for check in audit(records, ended=True)} == {Verdict.HELD}
-    assert found(records)["one_effect_per_intent"].evidence.startswith("2 effects of 2 intents; 1 sent again")
-
-
-def with_row(records: Records, **changes: Any) -> Records:
-    (row,) = records.store.rows
-    return replace(records, store=replace(records.store, rows=(replace(row, **changes),)))
-
-
-def with_step(records: Records, name: str, **changes: Any) -> Records:
-    (row,) = records.store.rows
-    steps = tuple(replace(step, **changes) if step.step == name else step for step in row.steps)
-    return with_row(records, steps=steps)
-
-
-def with_entry(records: Records, number: int, **changes: Any) -> Records:
-    entries = tuple(
-        replace(entry, **changes) if entry.state_version == number else entry
-        for entry in records.store.entries
+    checks = audit(records, ended=True)
+    assert {check.name: (check.evidence, check.wrongs) for check in checks if check.wrongs} == {}
+    assert {check.verdict for check in checks} == {Verdict.HELD}
+    assert found(records)["every_instance_settles"].evidence == (
+        "of 4 instances 1 cancelled, 2 failed, 1 succeeded"
     )
-    return replace(records, store=replace(records.store, entries=entries))
 
 
-def with_effect(records: Records, number: int, **changes: Any) -> Records:
-    """One more effect: the first one with something else."""
-    effects = records.downstream.effects
-    more = replace(effects[0], number=number, **changes)
-    return replace(records, downstream=replace(records.downstream, effects=(*effects, more)))
+@pytest.mark.parametrize("what", TAMPERINGS)
+def test_a_database_that_was_tampered_with_refutes_exactly_the_claim_that_speaks_of_it(
+    what: str, troubled: Troubled, tmp_path: Path
+) -> None:
+    each = TAMPERINGS[what]
+    wrongs = refuted(tampered(troubled, tmp_path, store=each.store, ledger=each.ledger))
+    assert set(wrongs) == {each.claim}, wrongs
+    assert any(each.says in wrong for wrong in wrongs[each.claim]), wrongs
 
 
-def without_effect(records: Records) -> Records:
-    return replace(records, downstream=replace(records.downstream, effects=records.downstream.effects[1:]))
+def test_for_each_claim_there_is_a_database_that_refutes_nothing_else() -> None:
+    assert {each.claim for each in TAMPERINGS.values()} == {check.__name__ for _, check in CHECKS}
+
+
+def test_what_happens_twice_refutes_each_claim_that_speaks_of_it(troubled: Troubled, tmp_path: Path) -> None:
+    refunded = tampered(troubled, tmp_path, ledger=another(FAILS, "refund"))
+    assert refuted(refunded).keys() == {"one_effect_per_intent", "compensation_once_in_order"}
+    told = tampered(troubled, tmp_path, ledger=another(WELL, "shipped"))
+    (wrong,) = refuted(told)["one_notification_per_target"]
+    assert wrong.startswith(
+        "the notification shipped to zoe, version 1, of order-1, was told 2 times: effect"
+    )
+
+
+def test_a_compensation_that_happened_before_its_effect_is_wrong(troubled: Troubled, tmp_path: Path) -> None:
+    key = "compensation/order-3:reserve-v1"
+    early = tampered(
+        troubled,
+        tmp_path,
+        ledger=f"update effects set number = 0, token = 0 where key = '{key}'",
+        store=f"update steps set undo_receipt = 'receipt-0' where undo_key = '{key}'",
+    )
+    assert refuted(early)["compensation_once_in_order"] == (
+        "reserve of order-3 was compensated by effect 0, and had not happened before",
+    )
+
+
+def test_a_start_in_the_millisecond_of_a_cancel_is_late_if_the_requester_saw_an_earlier_row(
+    troubled: Troubled, tmp_path: Path
+) -> None:
+    """The times alone leave open which came first; a row that was read after the answer does not."""
+    script = "update inbox set recorded_at_ms = (select max(committed_at_ms) from event_log)"
+    same = tampered(troubled, tmp_path, store=f"{script} where kind = 'cancel'")
+    assert "cancel_is_honoured" not in refuted(same)
+    asked = [replace(each, seen_version=2) if each.kind == "cancel" else each for each in same.journal.asked]
+    late = replace(same, journal=replace(same.journal, asked=asked))
+    assert (
+        "charge began at entry 3, after the cancel of order-3 by zoe" in (refuted(late)["cancel_is_honoured"])
+    )
+
+
+# The journal.
 
 
 def with_journal(records: Records, **more: list[Any]) -> Records:
@@ -105,177 +120,209 @@ def with_journal(records: Records, **more: list[Any]) -> Records:
     return replace(records, journal=replace(records.journal, **journal))
 
 
-def stepped_back(records: Records) -> Records:
-    """A step that runs again after its success."""
-    last = records.store.step_entries[-1]
-    again = replace(last, step="charge", status=StepStatus.RUNNING)
-    entries = (*records.store.step_entries, again)
-    return replace(records, store=replace(records.store, step_entries=entries))
-
-
-def skipped(records: Records) -> Records:
-    """The log of an instance whose first step never ran."""
-    entries = tuple(entry for entry in records.store.step_entries if entry.step != "charge")
-    return replace(records, store=replace(records.store, step_entries=entries))
-
-
-WRONG: dict[str, tuple[Callable[[Records], Records], str, str]] = {
-    "an instance is lost": (
-        lambda r: replace(r, instances=("order-1", "order-2")),
-        "every_instance_settles",
-        "order-2 is not in the store",
-    ),
-    "an instance goes on": (
-        lambda r: with_row(r, status="running"),
-        "every_instance_settles",
-        "order-1 is still running",
-    ),
-    "an effect twice": (
-        lambda r: with_effect(r, 3),
-        "one_effect_per_intent",
-        "charge on payment of order-1 took effect 2 times: effect 1, effect 3",
-    ),
-    "an effect twice under two keys": (
-        lambda r: with_effect(r, 3, key="another"),
-        "one_effect_per_intent",
-        "charge on payment of order-1 took effect 2 times",
-    ),
-    "one key for two effects": (
-        lambda r: with_effect(r, 3, instance="order-9"),
-        "one_effect_per_intent",
-        "the key order-1:charge:payment-v1 stands for several effects",
-    ),
-    "a receipt of nothing": (
-        without_effect,
-        "receipt_is_true",
-        "charge of order-1 has receipt-1, which is not",
-    ),
-    "a receipt of another effect": (
-        lambda r: with_step(r, "charge", receipt="receipt-2"),
-        "receipt_is_true",
-        "charge of order-1 has receipt-2, which was given for the key order-1:ship:parcel-v1",
-    ),
-    "a receipt for other parameters": (
-        lambda r: with_step(r, "charge", intent=replace(_intent(r), fingerprint="f" * 64)),
-        "receipt_is_true",
-        "charge of order-1 has receipt-1, which was given for other parameters",
-    ),
-    "a success without a receipt": (
-        lambda r: with_step(r, "charge", receipt=None),
-        "receipt_is_true",
-        "charge of order-1 succeeded without a receipt",
-    ),
-    "an effect that nobody knows of": (
-        lambda r: with_effect(r, 3, resource="stock"),
-        "no_effect_is_lost",
-        "effect 3, charge for order-1, is the receipt of no step",
-    ),
-    "an answer that was forgotten": (
-        lambda r: with_journal(r, sent=[Sent("order-1", "key", OK, "receipt-7")]),
-        "no_effect_is_lost",
-        "receipt-7 was answered ok and is not in the ledger",
-    ),
-    "a step runs again": (stepped_back, "recovery_repeats_nothing", "charge of order-1 had succeeded before"),
-    "a step is left out": (skipped, "order_is_kept", "ship of order-1 ran when none had succeeded"),
-    "a gap": (
-        lambda r: with_row(r, state_version=r.store.rows[0].state_version + 1),
-        "state_version_counts_commits",
-        "order-1 has state version 8 and 7 entries, without 8",
-    ),
-    "a commit id twice": (
-        lambda r: with_entry(r, 3, commit_id=r.store.entries[3].commit_id),
-        "state_version_counts_commits",
-        "order-1 has commit 0-2-3 2 times",
-    ),
+ANSWERED: dict[str, tuple[Callable[[Records], dict[str, list[Any]]], str, str]] = {
     "a commit that was answered ok is lost": (
-        lambda r: with_journal(r, committed=[Committed("order-1", "0-9-9", OK)]),
+        lambda _: {"committed": [Committed(WELL, "0-9-9", OK)]},
         "no_lost_update",
         "commit 0-9-9 of order-1 was answered ok and is not logged",
     ),
     "a commit that was refused is there": (
-        lambda r: with_journal(r, committed=[Committed("order-1", r.store.entries[0].commit_id, "finished")]),
+        lambda r: {"committed": [Committed(WELL, r.store.log(WELL)[0].commit_id, "finished")]},
         "no_lost_update",
         "commit 0-1-1 of order-1 was refused (finished) and is logged",
     ),
     "a lease version twice": (
-        lambda r: with_journal(r, acquired=[Acquired("order-1", BOB, 1, 0)]),
+        lambda _: {"acquired": [Acquired(WELL, BOB, 1, 0)]},
         "lease_version_only_grows",
         "lease version 1 of order-1 was given 2 times: to ada/0, bob/0",
     ),
-    "a lease version that the row forgot": (
-        lambda r: with_row(r, lease_version=1),
-        "lease_version_only_grows",
-        "lease version 2 of order-1 was given, and the row is below it",
-    ),
-    "a lease version that falls": (
-        lambda r: with_entry(r, 3, lease_version=1, owner=ADA),
-        "lease_version_only_grows",
-        "entry 3 of order-1 has lease version 1, after 2",
-    ),
     "a commit under a lost lease": (
-        lambda r: with_entry(r, 2, lease_version=1, owner=ADA),
+        lambda _: {"acquired": [Acquired(WELL, BOB, 99, 0)]},
         "stale_worker_never_overrides",
-        "entry 2 of order-1 by ada/0 has lease version 1, and bob/0 had taken over with 2 at state version 1",
+        "by ada/0 has lease version 1, and bob/0 had taken over with 99 at state version 0",
     ),
-    "a commit of somebody else": (
-        lambda r: with_entry(r, 3, owner=ADA),
-        "stale_worker_never_overrides",
-        "entry 3 of order-1 by ada/0 has lease version 2, which was given to bob/0",
+    "an answer that was forgotten": (
+        lambda _: {"sent": [Sent(WELL, "key", OK, "receipt-77")]},
+        "no_effect_is_lost",
+        "receipt-77 was answered ok and is not in the ledger",
     ),
-    "a commit under a lease that nobody was given": (
-        lambda r: replace(r, journal=replace(r.journal, acquired=r.journal.acquired[1:])),
-        "stale_worker_never_overrides",
-        "entry 1 of order-1 by ada/0 has lease version 1, which was given to nobody",
+    "a request that was refused is there": (
+        lambda _: {"asked": [Asked(CANCELLED, "c2", "cancel", OK, 2)]},
+        "request_consumed_once",
+        "the request 'c2' to order-3 was answered ok as number 2, and is not there as that",
+    ),
+    "one event for two instances": (
+        lambda _: {"triggered": [Triggered("shop", WELL, OK, "order-1-again")]},
+        "one_instance_per_trigger",
+        "event order-1 of shop was answered with order-1-again, and began order-1",
     ),
 }
 
 
-def _intent(records: Records) -> Any:
-    step = records.store.step("order-1", "charge")
-    assert step is not None
-    return step.intent
+@pytest.mark.parametrize("what", ANSWERED)
+def test_an_answer_that_is_not_what_the_databases_hold_refutes_a_claim(what: str, records: Records) -> None:
+    more, claim, says = ANSWERED[what]
+    wrongs = refuted(with_journal(records, **more(records)))
+    assert claim in wrongs
+    assert any(says in wrong for wrong in wrongs[claim]), wrongs
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_one_thing_that_is_wrong_refutes_the_claim_that_speaks_of_it(what: str, records: Records) -> None:
-    change, claim, says = WRONG[what]
-    assert any(wrong.startswith(says) for wrong in refuted(change(records))[claim]), refuted(change(records))
+def test_a_request_that_was_refused_and_is_there_refutes_a_claim(records: Records) -> None:
+    asked = [replace(each, answer="finished", number=None) for each in records.journal.asked]
+    wrongs = refuted(replace(records, journal=replace(records.journal, asked=asked)))
+    assert set(wrongs) == {"request_consumed_once"}
+    assert (
+        "the request 'c' to order-3 was refused (finished), and is there as number 1"
+        in (wrongs["request_consumed_once"])
+    )
 
 
-def test_each_claim_can_be_refuted() -> None:
-    assert {claim for _, claim, _ in WRONG.values()} == {check.__name__.strip("_") for _, check in CHECKS}
+def test_a_commit_under_a_lease_that_nobody_was_given_refutes_a_claim(records: Records) -> None:
+    journal = replace(records.journal, acquired=records.journal.acquired[1:])
+    wrongs = refuted(replace(records, journal=journal))["stale_worker_never_overrides"]
+    assert "entry 1 of order-1 by ada/0 has lease version 1, which was given to nobody" in wrongs
 
 
-def test_what_did_not_settle_in_time_is_not_known(records: Records) -> None:
-    late = with_row(records, status="running")
-    assert found(late, ended=False)["every_instance_settles"].verdict is Verdict.UNDETERMINED
-    assert found(with_effect(late, 3), ended=False)["one_effect_per_intent"].verdict is Verdict.REFUTED
-
-
-def test_an_instance_that_is_not_finished_may_not_know_its_effect_yet(records: Records) -> None:
-    early = with_effect(with_row(records, status="running"), 3, resource="stock")
-    assert found(early)["no_effect_is_lost"].verdict is Verdict.HELD
+def test_an_instance_that_is_not_there_is_lost(records: Records) -> None:
+    lost = replace(records, instances=(*records.instances, "order-9"))
+    assert refuted(lost) == {"every_instance_settles": ("order-9 is not in the store",)}
 
 
 def test_a_call_without_an_answer_may_or_may_not_have_been_accepted(records: Records) -> None:
     unknown = [
-        Committed("order-1", "0-9-9", UNKNOWN),
-        Committed("order-1", records.store.entries[0].commit_id, UNKNOWN),
+        Committed(WELL, "0-9-9", UNKNOWN),
+        Committed(WELL, records.store.log(WELL)[0].commit_id, UNKNOWN),
     ]
-    assert refuted(with_journal(records, committed=unknown)) == {}
+    asked = [Asked(WELL, "lost", "cancel", UNKNOWN), Asked(CANCELLED, "c", "cancel", UNKNOWN)]
+    assert refuted(with_journal(records, committed=unknown, asked=asked)) == {}
+
+
+# What is not settled.
+
+WAITING: dict[str, tuple[str, str]] = {
+    "for an approval": (
+        f"""
+        update instances set status = 'running' where instance = '{WELL}';
+        update steps set status = 'waiting_approval' where instance = '{WELL}' and step = 'ship';
+        update steps set status = 'pending' where instance = '{WELL}' and step = 'close';
+        delete from inbox where instance = '{WELL}'""",
+        "1 waiting for a person (order-1 for the approval of ship)",
+    ),
+    "for a decision on a step": (
+        f"""
+        update instances set status = 'unwinding' where instance = '{BY_HAND}';
+        update steps set status = 'manual_intervention', reason = 'nobody knows'
+         where instance = '{BY_HAND}' and step = 'charge'""",
+        "1 waiting for a person (order-4 for a decision on charge: nobody knows)",
+    ),
+    "for a decision on the instance": (
+        f"""
+        update instances set status = 'manual_intervention', manual_cause = 'other code'
+         where instance = '{WELL}'""",
+        "1 waiting for a person (order-1 for a decision: other code)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WAITING)
+def test_who_waits_for_a_person_is_settled_and_it_is_said_for_what(
+    what: str, troubled: Troubled, tmp_path: Path
+) -> None:
+    script, says = WAITING[what]
+    settles = found(tampered(troubled, tmp_path, store=script))["every_instance_settles"]
+    assert settles.verdict is Verdict.HELD
+    assert says in settles.evidence
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"update steps set status = 'retry_scheduled' where instance = '{WELL}' and step = 'weigh'",
+        f"update steps set approval_deadline_at_ms = 1 where instance = '{WELL}' and step = 'ship'",
+        f"update steps set status = 'pending' where instance = '{WELL}' and step = 'weigh'",
+        f"update instances set deadline_at_ms = 1 where instance = '{WELL}'",
+        f"update instances set unwinding_cause = 'why' where instance = '{WELL}'",
+        (
+            "insert into inbox (instance, number, request_id, kind, requester, recorded_at_ms)"
+            f" values ('{WELL}', 1, 'cancel', 'cancel', 'zoe', 9000)"
+        ),
+    ],
+    ids=["a retry", "its deadline", "a step to start", "the end of its time", "unwinding", "a cancel"],
+)
+def test_who_waits_for_a_person_and_could_go_on_is_not_settled(
+    more: str, troubled: Troubled, tmp_path: Path
+) -> None:
+    waiting = WAITING["for an approval"][0]
+    records = tampered(troubled, tmp_path, store=f"{waiting}; {more}")
+    assert (
+        "order-1 is still running, and no person is asked for anything"
+        in (refuted(records)["every_instance_settles"])
+    )
+
+
+def test_what_did_not_settle_in_time_is_not_known(troubled: Troubled, tmp_path: Path) -> None:
+    late = tampered(
+        troubled,
+        tmp_path,
+        store=f"update instances set status = 'running' where instance = '{WELL}'",
+        ledger=another(WELL, "charge"),
+    )
+    checks = found(late, ended=False)
+    assert checks["every_instance_settles"].verdict is Verdict.UNDETERMINED
+    assert checks["one_effect_per_intent"].verdict is Verdict.REFUTED
+
+
+def test_an_instance_that_is_not_finished_may_not_know_its_effect_yet(
+    troubled: Troubled, tmp_path: Path
+) -> None:
+    early = tampered(
+        troubled,
+        tmp_path,
+        store=f"update instances set status = 'running' where instance = '{WELL}'",
+        ledger=another(WELL, "charge", key="'new'", fingerprint="'new'"),
+    )
+    assert found(early)["no_effect_is_lost"].verdict is Verdict.HELD
+
+
+# What did not happen.
 
 
 @pytest.mark.parametrize(
     ("without", "claims"),
     [
-        (lambda j: replace(j, sent=j.sent[1:]), {"one_effect_per_intent"}),
-        (lambda j: replace(j, committed=j.committed[:-1]), {"stale_worker_never_overrides"}),
+        (lambda j: replace(j, sent=[]), {"one_effect_per_intent", "fence_only_rises"}),
         (lambda j: replace(j, committed=[]), {"no_lost_update", "stale_worker_never_overrides"}),
+        (lambda j: replace(j, triggered=[]), {"one_instance_per_trigger"}),
     ],
-    ids=["nothing was sent again", "no stale commit", "no commit told of"],
+    ids=["nothing was sent again", "no commit told of", "no event was delivered again"],
 )
 def test_a_claim_whose_premise_never_happened_is_not_exercised(
     without: Callable[[Journal], Journal], claims: set[str], records: Records
 ) -> None:
     checks = found(replace(records, journal=without(records.journal)))
     assert {name for name, check in checks.items() if check.verdict is Verdict.NOT_EXERCISED} == claims
+
+
+def test_what_no_instance_did_is_not_exercised(records: Records) -> None:
+    """Of an order that goes well nothing is learnt about the ways back, nor about cancels."""
+    store = replace(
+        records.store,
+        **{
+            name: tuple(each for each in getattr(records.store, name) if each.instance == WELL)
+            for name in ("rows", "entries", "step_entries", "requests", "origins", "notifications")
+        },
+    )
+    effects = tuple(each for each in records.downstream.effects if each.instance == WELL)
+    journal = Journal(
+        **{
+            name: [each for each in getattr(records.journal, name) if getattr(each, "instance", WELL) == WELL]
+            for name in Journal.__slots__
+        }
+    )
+    checks = found(Records((WELL,), store, replace(records.downstream, effects=effects), journal))
+    assert {name for name, check in checks.items() if check.verdict is Verdict.NOT_EXERCISED} >= {
+        "unknown_is_never_guessed",
+        "cancel_is_honoured",
+        "compensation_once_in_order",
+    }
+    assert {check.name: check.wrongs for check in checks.values() if check.wrongs} == {}

@@ -26,7 +26,7 @@ from typing import Any, Final, cast
 from urllib.parse import quote, unquote
 
 from fencepost.reference import downstream_values as words
-from fencepost.reference.downstream import Downstream
+from fencepost.reference.downstream import Decline, Downstream
 from fencepost.reference.downstream_values import (
     Capabilities,
     DownstreamAnswer,
@@ -336,8 +336,11 @@ def _understood(status: int, answer: Any, kinds: tuple[type, ...]) -> Downstream
     return Refused(code, None if observed is None else Held(**observed))
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Serve a downstream until told to end. The arguments are those of the command line."""
+def main(arguments: list[str] | None = None, *, decline: Decline | None = None) -> None:
+    """Serve a downstream until told to end. The arguments are those of the command line.
+
+    `decline` is its business, as in `open_downstream`; there is no option for it.
+    """
     import argparse
     import os
     import signal
@@ -365,6 +368,7 @@ def main(arguments: list[str] | None = None) -> None:
         keyed=options.keyed,
         queryable=options.queryable,
         revisioned=options.revisioned,
+        decline=decline,
         synchronous=options.synchronous,
         statements=BROKEN_DOWNSTREAMS[options.broken] if options.broken else DOWNSTREAM_STATEMENTS,
     ) as downstream:
