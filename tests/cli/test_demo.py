@@ -17,15 +17,16 @@ import pytest
 
 from fencepost.cli.killing import processes
 from fencepost.cli.killing.broken import BROKEN
+from fencepost.cli.killing.fates import KILLS, ONCE, ONCE_WITHOUT_KEYS
+from fencepost.cli.killing.orders import COURSES, Course, course_of
 from fencepost.cli.killing.processes import DownstreamProcess, Nursery, ProcessesError
 from fencepost.cli.killing.supervisor import kill_workers
-from fencepost.cli.killing.work import POINTS, Settings
+from fencepost.cli.killing.work import Settings
 from fencepost.reference import observe, observe_downstream
 from fencepost.reference.audit import CHECKS, Verdict
 
 from .support import fencepost
 
-ONLY_WITHOUT_KEYS = {"fence-raised", "query-answered"}
 PATIENCE_SECONDS = 60.0  # only to end a test that has gone wrong
 
 
@@ -38,16 +39,54 @@ def wait_for(happens: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "fenced and queryable"])
 def test_workers_that_are_killed_lose_nothing_and_do_nothing_twice(keyed: bool) -> None:
-    report = kill_workers(8, kills=30, keyed=keyed)
+    report = kill_workers(8, kills=40, keyed=keyed)
 
     assert {check.name: check.wrongs for check in report.checks if check.wrongs} == {}
-    assert {check.verdict for check in report.checks} == {Verdict.HELD}
-    assert (report.exit_code, report.killed) == (0, 30)
-    # Each kind of fault has happened, and nowhere was a worker spared.
-    assert {*report.killed_at, *report.killed_after} >= {*POINTS} - (ONLY_WITHOUT_KEYS if keyed else set())
+    assert {check.name for check in report.checks if check.verdict is not Verdict.HELD} == set()
+    assert (report.exit_code, report.killed) == (0, 40)
+    # Each kind of fault has happened: on the way forward and back, at the gate, and to who decides.
+    once = ONCE if keyed else (*ONCE, *ONCE_WITHOUT_KEYS)
+    assert {*report.killed_at, *report.killed_after} >= {point for point, act in once if act in KILLS}
     assert report.started > report.killed
-    assert report.continued >= 2
-    assert report.downstream_kills >= 3
+    assert report.continued >= 3
+    assert report.downstream_kills >= 5
+    assert report.people_kills == 1
+
+
+def test_where_nobody_can_tell_people_find_out_and_attest() -> None:
+    report = kill_workers(6, kills=25, opaque=True)
+
+    assert {check.name: check.wrongs for check in report.checks if check.wrongs} == {}
+    # It has no fence, nothing is ever known not to have happened, and few are told.
+    not_exercised = {check.name for check in report.checks if check.verdict is Verdict.NOT_EXERCISED}
+    assert not_exercised - {"one_notification_per_target"} == {"fence_only_rises", "unknown_is_never_guessed"}
+    assert " attested instead" in report.of("receipt_is_true").evidence
+    assert "waiting" not in report.of("every_instance_settles").evidence
+    assert (report.exit_code, report.killed) == (3, 25)
+
+
+def test_each_order_ends_as_its_course_says(tmp_path: Path) -> None:
+    report = kill_workers(len(COURSES), kills=10, directory=tmp_path)
+    assert report.exit_code == 0
+    rows = {row.instance: row for row in observe(tmp_path / "store.db").rows}
+    ends = {course: {rows[name].status for name in rows if course_of(name) is course} for course in Course}
+
+    assert ends.pop(Course.CANCELLED_LATE) <= {"cancelled", "succeeded"}
+    assert ends == {
+        Course.WELL: {"succeeded"},
+        Course.FAILS: {"failed"},
+        Course.CANCELLED: {"cancelled"},
+        Course.BY_HAND: {"failed"},
+        Course.REJECTED: {"cancelled"},
+    }
+    (by_hand,) = (name for name in rows if course_of(name) is Course.BY_HAND)
+    assert {step.step: (step.status.value, step.attested) for step in rows[by_hand].steps} == {
+        "charge": ("compensated", True),
+        "reserve": ("compensated", False),
+        "quote": ("succeeded", False),
+        "ship": ("compensated", False),
+        "bill": ("failed", False),
+    }
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -63,12 +102,13 @@ def test_the_command_says_what_happened_and_what_held() -> None:
     lines = done.out.splitlines()
 
     assert (done.code, done.err) == (0, "")
-    assert lines[0].startswith("6 instances of charge, reserve, ship; 2 workers at a time")
+    assert lines[0] == "6 instances of an order: charge; reserve and quote; ship, once approved; bill"
+    assert lines[1].startswith("2 workers at a time, people who cancel, approve and decide, and a downstream")
     assert "the databases are in kept" in lines
-    assert sum(line.startswith("HELD ") for line in lines) == 11
+    assert sum(line.startswith("HELD ") for line in lines) == len(CHECKS) + 1
     assert "everything" not in done.out
     assert len(observe("kept/store.db").rows) == 6
-    assert len(observe_downstream("kept/ledger.db").effects) == 18
+    assert observe_downstream("kept/ledger.db").effects_of("order-1:bill:ledger-v1")
 
 
 def test_the_command_shows_what_is_wrong() -> None:
@@ -96,8 +136,7 @@ def test_without_kills_the_claims_about_them_are_not_exercised() -> None:
     not_exercised = {check.name for check in report.checks if check.verdict is Verdict.NOT_EXERCISED}
     assert not_exercised == {
         "one_effect_per_intent",
-        "recovery_repeats_nothing",
-        "lease_version_only_grows",
+        "fence_only_rises",
         "stale_worker_never_overrides",
     }
     assert (report.started, report.killed, report.exit_code) == (report.workers, 0, 3)
@@ -123,7 +162,7 @@ def test_a_worker_that_fails_by_itself_is_a_finding() -> None:
 
 def test_the_page_says_what_can_be_broken_and_what_that_breaks() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "kill-the-workers.md").read_text(encoding="utf-8")
-    ids = {check.__name__.strip("_"): id_ for id_, check in CHECKS}
+    ids = {check.__name__: id_ for id_, check in CHECKS}
 
     for name, what in BROKEN.items():
         assert f"| `{name}` | {what.says} | {ids[what.breaks]} |\n" in page

@@ -8,15 +8,15 @@ from random import Random
 import pytest
 
 from fencepost.cli.killing.fates import KILLS, ONCE, ONCE_WITHOUT_KEYS, Act, Fates, fates
+from fencepost.cli.killing.orders import ORDERS
 from fencepost.cli.killing.processes import INCARNATIONS_AT_ONCE, Incarnations
-from fencepost.cli.killing.work import STEPS
 
 ALONG = ("derived", "intent-committed", "sending", "answered", "outcome-committed")
 
 
 def lived(ours: Fates, instances: tuple[str, ...]) -> list[tuple[str, str, Act]]:
     """What happens to one worker after the other, none of which is slow; where, in which instance, what."""
-    left = dict.fromkeys(instances, len(STEPS))
+    left = dict.fromkeys(instances, len(ORDERS.steps))
     happened = []
 
     def goes_on(point: str, instance: str) -> bool:
@@ -35,7 +35,7 @@ def lived(ours: Fates, instances: tuple[str, ...]) -> list[tuple[str, str, Act]]
             continue
         while left[instance] and all(goes_on(point, instance) for point in ALONG[:-1]):
             left[instance] -= 1
-            ours.steps_left[instance] -= 1
+            ours.left(instance, left[instance])
             if not goes_on(ALONG[-1], instance):
                 break
         else:
@@ -51,7 +51,7 @@ def test_the_last_instance_does_not_finish_before_the_last_kill(
     seed: int, kills: int, instances: int
 ) -> None:
     names = tuple(f"order-{number}" for number in range(instances))
-    ours = fates(Random(seed), kills, names, keyed=True)
+    ours = fates(Random(seed), kills, names, asks=False)
     happened = lived(ours, names)
 
     assert sum(act in KILLS for _, _, act in happened) == kills
@@ -62,22 +62,32 @@ def test_the_seed_decides() -> None:
     names = ("order-1", "order-2")
 
     def run(seed: int) -> list[tuple[str, str, Act]]:
-        return lived(fates(Random(seed), 40, names, keyed=True), names)
+        return lived(fates(Random(seed), 40, names, asks=False), names)
 
     assert run(1) == run(1) != run(2)
 
 
-def test_each_kind_of_fault_happens_once_before_chance_decides() -> None:
-    ours = fates(Random(0), 100, ("order-1",), keyed=False)
+def test_each_kind_of_fault_happens_at_the_first_occasion() -> None:
+    ours = fates(Random(0), 100, ("order-1",), asks=True)
     everything = [*ONCE, *ONCE_WITHOUT_KEYS]
-    ours.acquired("order-1", len(STEPS))
+    ours.acquired("order-1", len(ORDERS.steps))
 
     assert [ours.at(point, "order-1", may_stop=True) for point, _ in everything] == [a for _, a in everything]
 
 
+def test_kills_are_kept_for_what_is_to_happen_once() -> None:
+    kept = sum(act in KILLS for _, act in ONCE)
+    ours = fates(Random(0), kept, ("order-1",), asks=False)
+    ours.acquired("order-1", len(ORDERS.steps))
+    by_chance = [ours.at("derived", "order-1", may_stop=False) for _ in range(50)]
+
+    assert [act for act in by_chance if act is not Act.GO] == [Act.KILL]  # the one that is to happen there
+    assert ours.kills_left == kept - 1
+
+
 def test_nobody_is_stopped_when_too_many_are_already() -> None:
-    ours = fates(Random(0), 1_000, ("order-1",), keyed=True)
-    ours.acquired("order-1", len(STEPS))
+    ours = fates(Random(0), 1_000, ("order-1",), asks=False)
+    ours.acquired("order-1", len(ORDERS.steps))
     ours.once.clear()
     acts = {ours.at(point, "order-1", may_stop=False) for point in ALONG * 50}
 
@@ -86,7 +96,7 @@ def test_nobody_is_stopped_when_too_many_are_already() -> None:
 
 
 def test_when_the_time_is_up_nothing_happens_to_anybody() -> None:
-    ours = fates(Random(0), 1_000, ("order-1",), keyed=True)
+    ours = fates(Random(0), 1_000, ("order-1",), asks=False)
     ours.give_up()
 
     assert {ours.at(point, "order-1", may_stop=True) for point in ALONG} == {Act.GO}

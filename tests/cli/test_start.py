@@ -93,7 +93,7 @@ OFFERED = {
     "sweep": "--with --variant --model --scope --on --off --kinds --pairs --budget --memory --jobs",
     "verify": "--with --examples --steps --statements --seed --budget --jobs --expect",
     "evidence": "--with --model --scope --on --off --seed --budget --memory --jobs --require --expect",
-    "demo": "--instances --workers --kills --seed --budget --keyed --broken --directory",
+    "demo": "--instances --workers --kills --seed --budget --keyed --opaque --broken --directory",
     "replay": "--with --variant --model --adapter --as",
     "list": "--with --variant --model",
     "explain": "--with --variant --model",

@@ -40,17 +40,26 @@ PATTERNS = (
     (r"\bby \d+ of \d+\b", "by N of M"),
     (r"\b\d+ of \d+ single changes", "N of M single changes"),
     # Where processes were when they were killed, and how often something else happened to them meanwhile.
-    (r"(?m)^([a-z-]+) +\d+ +\d+(?= +(it|its|the) )", r"\1 N N"),
+    (r"(?m)^([a-z-]+) +\d+ +\d+(?= +(it|its|the|that|when|why) )", r"\1 N N"),
     (
         r"\b[\d,]+ (workers? started|leases told of|takeovers|given|answers with a receipt|sent again)",
         r"N \1",
     ),
     (r"\b[\d,]+ (stopped\s+for\s+longer|too late|stale ones refused|kills/s)", r"N \1"),
     (r"\b[\d,]+ (entries in|commits accepted|times a step was begun)", r"N \1"),
+    (r"\b[\d,]+ (fences|requests refused by them|effects known not|effects, )", r"N \1"),
+    (r"\b[\d,]+ (attested instead|(said\s+not\s+to\s+have\s+by|effects\s+in\s+the\s+ledger))", r"N \1"),
+    (r"\bended [\d,]+ workers?", "ended N workers"),
+    (r"\b[\d,]+ (successes|cancels|approvals|retries|times delivered|receipts in|notifications)", r"N \1"),
+    (r"(?m)\b[\d,]+ (cancelled|failed|succeeded)(?=,|$)", r"N \1"),
     (r"\bkilled\s+[\d,]+\s+times?", "killed N times"),
     (r"\b[\d,]+ commits answered ok, [\d,]+ refused", "N commits answered ok, N refused"),
-    (r"\b([\d,]+) effects of (?!\1 intents)[\d,]+ intents", "N effects of M intents"),
-    (r"\w+ on \w+ of order-\d+ took effect \d+ times: .*", "a step took effect N times"),
+    (r"\b[\d,]+ requests, [\d,]+ took effect", "N requests, N took effect"),
+    (r"\b([\d,]+) compensations begun, \1 done", "N compensations begun, N done"),
+    (r"(?<=notifications, )[\d,]+ delivered", "N delivered"),
+    (r"\b([\d,]+) effects of \1 intents", "N effects of N intents"),
+    (r"\b[\d,]+ effects of [\d,]+ intents", "N effects of M intents"),
+    (r"[\w-]+ on \w+ of order-\d+ took effect \d+ times: .*", "a step took effect N times"),
 )
 """What is not compared: a pattern, and what stands for it."""
 

@@ -54,6 +54,11 @@ def _known(ctx: click.Context, param: click.Parameter, name: str | None) -> str 
     "--keyed/--no-keyed", default=True, help="Whether the downstream keeps idempotency keys  [default: keyed]"
 )
 @click.option(
+    "--opaque",
+    is_flag=True,
+    help="A downstream that has neither keys nor a fence, and cannot be asked: people find out.",
+)
+@click.option(
     "--broken",
     metavar="NAME",
     callback=_known,
@@ -74,16 +79,21 @@ def command(
     seed: int,
     budget_s: float,
     keyed: bool,
+    opaque: bool,
     broken: str | None,
     directory: Path | None,
     as_json: bool,
 ) -> int:
     """Kill workers of the reference, and show that nothing is lost or done twice.
 
-    A workflow of three steps, each with an effect outside, is run by worker processes; its downstream is a
-    process that they reach over HTTP. Workers are killed with SIGKILL where it hurts and at random moments,
-    some are stopped for longer than their lease and go on afterwards, and the downstream is killed as well.
-    Then both databases are read by the back door, and held against what the workers had been answered.
+    Orders are run by worker processes: a chain, a fan-out, a fan-in, retries, a step that waits for an
+    approval, a notification, and compensations. Of eight orders two go wrong at the end, one is rejected and
+    two are cancelled at a random moment: they unwind. One compensation fails, and a person settles it. People
+    are a process, and the downstream is another one, which workers reach over HTTP.
+
+    Workers are killed with SIGKILL where it hurts and at random moments, also while they unwind; some are
+    stopped for longer than their lease and go on afterwards; the downstream and the people are killed as
+    well. Then both databases are read by the back door, and held against what all had been answered.
 
     Everything stays on this machine, and no process is left. Needs Linux or macOS.
     """
@@ -98,6 +108,7 @@ def command(
             seed=seed,
             budget_s=budget_s,
             keyed=keyed,
+            opaque=opaque,
             broken=broken,
             directory=directory,
             on_progress=tell,
@@ -128,14 +139,20 @@ def _lines(report: KillingReport) -> Iterator[str]:
 
 
 def _story(report: KillingReport) -> Iterator[str]:
-    from fencepost.cli.killing.work import STEPS
+    from fencepost.cli.killing.orders import FLOW
     from fencepost.cli.text import amount, wrapped
 
     can = "a fence and idempotency keys" if report.keyed else "a fence, and without keys"
-    steps = ", ".join(step.name for step in STEPS)
+    if report.opaque:
+        can = "no fence and no keys, which cannot be asked"
     yield from wrapped(
-        f"{amount(report.instances, 'instance')} of {steps}; {amount(report.workers, 'worker')} at a time, "
-        f"and a downstream over HTTP with {can}",
+        f"{amount(report.instances, 'instance')} of an order: {FLOW}",
+        "  ",
+        "",
+    )
+    yield from wrapped(
+        f"{amount(report.workers, 'worker')} at a time, people who cancel, approve and decide, and a "
+        f"downstream over HTTP with {can}",
         "  ",
         "",
     )
@@ -144,22 +161,32 @@ def _story(report: KillingReport) -> Iterator[str]:
     yield from wrapped(
         f"{amount(report.started, 'worker')} started, {report.killed:,} killed; {report.continued:,} stopped "
         f"for longer than the lease, and continued; the downstream killed "
-        f"{amount(report.downstream_kills, 'time')}",
+        f"{amount(report.downstream_kills, 'time')}, the people {amount(report.people_kills, 'time')}",
         "  ",
         "",
     )
+    if report.opaque:
+        yield from wrapped(
+            f"people ended {amount(report.ended_by_people, 'worker')}, and the downstream each time, before "
+            "they said what had happened",
+            "  ",
+            "",
+        )
     if report.directory is not None:
         yield from wrapped(f"the databases are in {report.directory}")
 
 
 def _places(report: KillingReport) -> list[str]:
-    from fencepost.cli.killing.work import POINTS
+    """Each point that workers of this run come to, and how many were killed there."""
+    from fencepost.cli.killing.points import ONLY_WITH_KEYS, ONLY_WITHOUT_KEYS, POINTS
     from fencepost.cli.text import columns
 
+    unlikely = [*ONLY_WITHOUT_KEYS] if report.keyed or report.opaque else []
+    unlikely += ONLY_WITH_KEYS if report.opaque or not report.keyed else ()
     rows = [
         (point, f"{report.killed_at.get(point, 0):>12,}", f"{report.killed_after.get(point, 0):>10,}", says)
         for point, says in POINTS.items()
-        if point in report.killed_at or point in report.killed_after
+        if point not in unlikely or point in report.killed_at or point in report.killed_after
     ]
     return columns(rows, ("point", "killed there", "just after", "what a worker has done there"))
 

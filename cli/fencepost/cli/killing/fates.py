@@ -1,8 +1,8 @@
 """What happens to whom: at each point where a worker waits for leave, chance decides, from a seed.
 
-First each kind of fault happens once, as early as it can, so that also a short run has seen them all. After
-that the kills that are left are spread over the work that is left: the more work, the seldomer. The last
-instance is not let finish before the last kill.
+Each kind of fault happens once, at the first occasion, so that also a short run has seen them all. The other
+kills are spread over the work that is left: the more work, the seldomer. The last instance is not let finish
+before the last kill.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 from random import Random
 from typing import Final
 
-from fencepost.cli.killing.work import STEPS
+from fencepost.cli.killing.orders import ORDERS
 
 
 class Act(Enum):
@@ -27,6 +27,7 @@ class Act(Enum):
     STOP_UNTIL_SETTLED = "stop it until another has settled its step"
     SILENCE = "kill the downstream, give leave, and start the downstream again afterwards"
     DOWNSTREAM_SOON = "give it leave, and kill the downstream after a random short time"
+    PEOPLE_SOON = "give it leave, and kill who cancels, approves and decides after a random short time"
 
 
 KILLS: Final = (Act.KILL, Act.KILL_SOON, Act.KILL_BOTH)
@@ -44,6 +45,20 @@ ONCE: Final[Sequence[tuple[str, Act]]] = (
     ("intent-committed", Act.KILL),
     ("outcome-committed", Act.KILL),
     ("sending", Act.DOWNSTREAM_SOON),
+    ("retry-committed", Act.KILL),
+    ("approval-asked", Act.PEOPLE_SOON),
+    ("approval-asked", Act.KILL),
+    ("unwinding-committed", Act.KILL),
+    ("undo-answered", Act.KILL_BOTH),
+    ("undo-sending", Act.STOP_UNTIL_SETTLED),
+    ("undo-sending", Act.KILL),
+    ("undo-committed", Act.KILL),
+    ("undone-committed", Act.KILL),
+    ("handed-over", Act.KILL),
+    ("decision-committed", Act.KILL),
+    ("telling", Act.KILL),
+    ("telling-answered", Act.KILL_BOTH),
+    ("finished", Act.KILL),
 )
 """What happens once in any case, if there are kills enough."""
 
@@ -53,7 +68,11 @@ ONCE_WITHOUT_KEYS: Final[Sequence[tuple[str, Act]]] = (
 )
 
 POINTS_OF_A_STEP: Final = 5
-"""derived, intent-committed, sending, answered, outcome-committed."""
+"""derived, intent-committed, sending, answered, outcome-committed; and as many when it is undone."""
+
+SENDING: Final = ("sending", "undo-sending")
+STOPPING: Final = (*SENDING, "answered", "undo-answered", "intent-committed", "undo-committed")
+"""Where it says something that a worker goes on which has lost its lease."""
 
 ONE_IN: Final = 25
 """How seldom, at the points where it says something, a worker is stopped or the downstream killed."""
@@ -72,6 +91,10 @@ class Fates:
     steps_left: dict[str, int]
     closing: set[str] = field(default_factory=set)
     once: list[tuple[str, Act]] = field(default_factory=list)
+    work_left: int = 0
+
+    def __post_init__(self) -> None:
+        self.work_left = sum(self.steps_left.values())
 
     def give_up(self) -> None:
         """From now on nothing happens to anybody."""
@@ -80,55 +103,61 @@ class Fates:
 
     def acquired(self, instance: str, steps_left: int) -> None:
         """A worker has the instance, with so many steps to do."""
-        self.steps_left[instance] = steps_left
+        self.left(instance, steps_left)
         self.closing.discard(instance)
+
+    def left(self, instance: str, steps_left: int) -> None:
+        """An instance has so many steps to do."""
+        self.work_left += steps_left - self.steps_left.get(instance, 0)
+        self.steps_left[instance] = steps_left
 
     def at(self, point: str, instance: str | None, *, may_stop: bool) -> Act:
         """What happens to a worker that waits at a point; `may_stop` says whether it may be to stop it."""
         act = self._act(point, instance, may_stop=may_stop)
         if act in KILLS:
             self.kills_left -= 1
-        elif act is Act.GO and instance is not None and self._finishes(point, instance):
+        elif act not in STOPS and instance is not None and self._finishes(point, instance):
             self.closing.add(instance)
         return act
 
     def _act(self, point: str, instance: str | None, *, may_stop: bool) -> Act:
+        finishes = instance is not None and self._finishes(point, instance)
+        last = finishes and len(self.closing - {instance}) >= len(self.steps_left) - 1
+        if self.kills_left and last:
+            return Act.KILL
         for each in self.once:
             where, act = each
             possible = may_stop if act in STOPS else self.kills_left > 0 or act not in KILLS
             if where == point and possible:
                 self.once.remove(each)
                 return act
-        if not self.kills_left:
-            return Act.GO
-        finishes = instance is not None and self._finishes(point, instance)
-        if finishes and all(other in self.closing for other in self.steps_left if other != instance):
-            return Act.KILL  # it is the last instance
-        if self.once and not finishes:
-            return Act.GO  # until each kind has happened
-        return self._by_chance(point, finishes=finishes, may_stop=may_stop)
+        spare = self.kills_left - sum(act in KILLS for _, act in self.once)
+        return self._by_chance(point, spare, finishes=finishes, may_stop=may_stop)
 
     def _finishes(self, point: str, instance: str) -> bool:
-        return point in ("acquired", "outcome-committed") and not self.steps_left.get(instance, 0)
+        """Whether nothing is left to do but to end the instance, which is not done yet."""
+        return point != "finished" and not self.steps_left.get(instance, 0)
 
-    def _by_chance(self, point: str, *, finishes: bool, may_stop: bool) -> Act:
+    def _by_chance(self, point: str, spare: int, *, finishes: bool, may_stop: bool) -> Act:
+        """`spare` are the kills that are not kept for what is to happen once."""
         chance = self.random.random
-        if point in ("sending", "answered", "intent-committed") and chance() * ONE_IN < 1 and may_stop:
-            return self.random.choice(STOPS)
-        if point == "sending" and chance() * ONE_IN < 1:
-            return self.random.choice((Act.SILENCE, Act.DOWNSTREAM_SOON))
-        work = sum(left for name, left in self.steps_left.items() if name not in self.closing)
-        if chance() * (self.kills_left + work * POINTS_OF_A_STEP) >= self.kills_left:
+        if not self.kills_left:
             return Act.GO
-        if point == "answered" and chance() < 0.1:
+        if point in STOPPING and chance() * ONE_IN < 1 and may_stop:
+            return self.random.choice(STOPS)
+        if point in SENDING and chance() * ONE_IN < 1:
+            return self.random.choice((Act.SILENCE, Act.DOWNSTREAM_SOON))
+        if spare <= 0 or chance() * (spare + self.work_left * POINTS_OF_A_STEP) >= spare:
+            return Act.GO
+        if point in ("answered", "undo-answered") and chance() < 0.1:
             return Act.KILL_BOTH
         # An instance that finishes at the moment of the kill would be counted as work that is left.
         return Act.KILL if finishes else self.random.choice((Act.KILL, Act.KILL_SOON))
 
 
-def fates(random: Random, kills: int, instances: Sequence[str], *, keyed: bool) -> Fates:
-    """What is to happen in a run with so many kills."""
-    ours = Fates(random, kills, dict.fromkeys(instances, len(STEPS)))
+def fates(random: Random, kills: int, instances: Sequence[str], *, asks: bool) -> Fates:
+    """What is to happen in a run with so many kills; `asks` says that workers fence off and ask."""
+    ours = Fates(random, kills, dict.fromkeys(instances, len(ORDERS.steps)))
     if kills:
-        ours.once += ONCE if keyed else (*ONCE, *ONCE_WITHOUT_KEYS)
+        ours.once += (*ONCE, *ONCE_WITHOUT_KEYS) if asks else ONCE
     return ours

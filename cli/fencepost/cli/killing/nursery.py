@@ -16,9 +16,12 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
+from fencepost.cli.killing.orders import declines
+from fencepost.cli.killing.people import ask
 from fencepost.cli.killing.work import Settings, work
 from fencepost.reference import Owner, downstream_http
 
@@ -60,22 +63,29 @@ def be_worker(settings: Settings, order: dict[str, Any], ends: list[int]) -> Non
     work(settings, owner, order["port"], socket.socket(fileno=connection))
 
 
+def be_people(settings: Settings, order: dict[str, Any], ends: list[int]) -> None:
+    """What a child does that was started as those who cancel, approve and decide."""
+    (connection,) = ends
+    ask(settings, order["instances"], socket.socket(fileno=connection))
+
+
 def be_downstream(settings: Settings, order: dict[str, Any], ends: list[int]) -> None:
     """What a child does that was started as the downstream; an error is told where the port would be."""
     for end, number in zip(ends, (0, 1), strict=True):
         os.dup2(end, number)
         os.close(end)
     arguments = ["--database", settings.ledger, "--port", str(order["port"]), "--synchronous", "OFF"]
-    arguments.append("--keyed" if settings.keyed else "--no-keyed")
+    for name, able in asdict(settings.capabilities).items():
+        arguments.append(f"--{name}" if able else f"--no-{name}")
     if settings.broken_downstream:
         arguments += ["--broken", settings.broken_downstream]
     try:
-        downstream_http.main(arguments)
+        downstream_http.main(arguments, decline=declines)
     except Exception as error:  # noqa: BLE001  # it is told to the supervisor, which raises it
         os.write(1, f"{type(error).__name__}: {error}\n".encode())
 
 
-BODIES: Final = {"worker": be_worker, "downstream": be_downstream}
+BODIES: Final = {"worker": be_worker, "people": be_people, "downstream": be_downstream}
 
 
 def serve(control: socket.socket, settings: Settings) -> None:

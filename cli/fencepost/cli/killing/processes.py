@@ -88,7 +88,7 @@ class Nursery:
             raise
 
     def start(self, what: str, *ends: int, **order: Any) -> int:
-        """Fork a child that is a worker or the downstream; its number."""
+        """Fork a child that is a worker, the downstream or people; its number."""
         return int(self._ordered({"start": what, **order}, *ends)["pid"])
 
     def end(self, pid: int) -> None:
@@ -137,7 +137,8 @@ class Worker:
     """A worker process: who it is, its line, and what is known of where it stands.
 
     `point` is where it waits for leave, if it does; `instance` what it has a lease on, as far as it told;
-    `unanswered` says that its last request had no answer. `ended` and `failed` are what it told at its end.
+    `answer` is what its last request for an effect was answered. `ended` and `failed` are what it told at its
+    end.
     """
 
     pid: int
@@ -146,7 +147,7 @@ class Worker:
     point: str | None = None
     instance: str | None = None
     lease_version: int = 0
-    unanswered: bool = False
+    answer: str | None = None
     ended: bool = False
     failed: str | None = None
     gone: bool = False
@@ -191,6 +192,15 @@ def start_worker(nursery: Nursery, owner: Owner, port: int) -> Worker:
         )
     ours.settimeout(0.0)
     return Worker(pid, owner, ours)
+
+
+def start_people(nursery: Nursery, instances: int) -> Worker:
+    """A new process of those who cancel, approve and decide; it has a line like a worker's."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        pid = nursery.start("people", theirs.fileno(), instances=instances)
+    ours.settimeout(0.0)
+    return Worker(pid, Owner("people", 0), ours)
 
 
 class DownstreamProcess:

@@ -16,8 +16,9 @@ class KillingReport:
 
     `killed_at` counts kills of workers that waited at a point, `killed_after` those within a few milliseconds
     after it. `started` counts worker processes, `continued` those that were stopped beyond their lease and
-    went on, `downstream_kills` how often the downstream was killed and started again. `directory` has the
-    databases, if they are kept.
+    went on, `downstream_kills` how often the downstream was killed and started again, `people_kills` the same
+    of who cancels, approves and decides; `ended_by_people` are workers that those had ended, to be sure that
+    nothing is on its way to an opaque downstream. `directory` has the databases, if they are kept.
     """
 
     instances: int
@@ -25,12 +26,15 @@ class KillingReport:
     kills: int
     seed: int
     keyed: bool
+    opaque: bool
     broken: str | None
     killed_at: Mapping[str, int]
     killed_after: Mapping[str, int]
     started: int
     continued: int
     downstream_kills: int
+    people_kills: int
+    ended_by_people: int
     seconds: float
     checks: tuple[Check, ...]
     directory: str | None

@@ -14,25 +14,30 @@ from typing import Any, Final
 
 from fencepost.cli.killing.broken import broken as broken_settings
 from fencepost.cli.killing.fates import KILLS, STOPS, Act, Fates, fates
+from fencepost.cli.killing.people import UNSURE
 from fencepost.cli.killing.processes import (
     DownstreamProcess,
     Incarnations,
     Nursery,
     ProcessesError,
     Worker,
+    start_people,
     start_worker,
 )
 from fencepost.cli.killing.report import KillingReport
-from fencepost.cli.killing.work import STEPS, Settings, begin
-from fencepost.reference import Owner, observe, observe_downstream
+from fencepost.cli.killing.work import Settings, begin
+from fencepost.reference import Capabilities, Owner, observe, observe_downstream
 from fencepost.reference.audit import (
+    OK,
     UNKNOWN,
     Acquired,
+    Asked,
     Check,
     Committed,
     Journal,
     Records,
     Sent,
+    Triggered,
     Verdict,
     audit,
 )
@@ -54,12 +59,30 @@ MOST_FAILURES: Final = 10
 
 WORKER: Final = "ada"
 
+SETTLING: Final = (
+    "outcome-committed",
+    "retry-committed",
+    "unwinding-committed",
+    "giving-up-committed",
+    "undone-committed",
+    "handed-over",
+    "finished",
+)
+"""The points at which a worker that has taken over has done something about what it found."""
+
 
 class Supervisor:
     """One run: its processes, what workers told, and what happened to them."""
 
     def __init__(
-        self, nursery: Nursery, *, workers: int, fates: Fates, incarnations: Incarnations, budget_s: float
+        self,
+        nursery: Nursery,
+        instances: int,
+        *,
+        workers: int,
+        fates: Fates,
+        incarnations: Incarnations,
+        budget_s: float,
     ) -> None:
         self._nursery: Final = nursery
         self._most: Final = workers
@@ -72,11 +95,14 @@ class Supervisor:
         self._stopped = dict[Worker, Act]()
         self._held = dict[Worker, tuple[Worker, float]]()
         self._downstream: Final = DownstreamProcess(nursery)
+        self._instances: Final = instances
+        self._people = self._begun_people()
         self.journal: Final = Journal()
         self.killed_at: Final = Counter[str]()
         self.killed_after: Final = Counter[str]()
         self.failures: Final = list[str]()
-        self.started = self.continued = self.downstream_kills = 0
+        self.started = self.continued = self.downstream_kills = self.people_kills = 0
+        self.ended_by_people = 0
         self.done = False
 
     # The run.
@@ -91,14 +117,17 @@ class Supervisor:
                 self._fates.give_up()
             self._keep_workers_running()
             for key, _ in self._selector.select(timeout=0.05):
-                self._listen(key.data)
+                if key.data is self._people:
+                    self._listen_to_people()
+                elif key.data in self._running or key.data in self._stopped:
+                    self._listen(key.data)
             self._release_the_held()
             if on_progress is not None:
                 on_progress(f"{self.killed_at.total() + self.killed_after.total()} kills")
 
     def close(self) -> None:
         """Write down what workers had told that are dead by now, because the time was up."""
-        left = [*self._running, *self._stopped]
+        left = [*self._running, *self._stopped, self._people]
         self._stopped.clear()  # nobody goes on any more
         for worker in left:
             for told in worker.lines():
@@ -132,7 +161,7 @@ class Supervisor:
         ((kind, what),) = told.items()
         if kind == "at":
             worker.point = what
-            if what == "outcome-committed" and worker.instance is not None:
+            if what in SETTLING and worker.instance is not None:
                 self._settled(worker, worker.instance)
         elif kind == "acquired":
             instance, incarnation, lease_version, state_version, steps_left = what
@@ -140,11 +169,17 @@ class Supervisor:
             self.journal.acquired.append(Acquired(instance, owner, lease_version, state_version))
             worker.instance, worker.lease_version = instance, lease_version
             self._taken(worker, instance, steps_left)
+        elif kind == "left":
+            self._fates.left(*what)
+        elif kind == "asked":
+            self.journal.asked.append(Asked(*what))
+        elif kind == "triggered":
+            self.journal.triggered.append(Triggered(*what))
         elif kind == "committed":
             self.journal.committed.append(Committed(*what))
         elif kind == "sent":
             sent = Sent(*what)
-            worker.unanswered = sent.answer == UNKNOWN
+            worker.answer = sent.answer
             self.journal.sent.append(sent)
         elif kind == "ended":
             worker.ended = self.done = True
@@ -165,6 +200,40 @@ class Supervisor:
         self._held.pop(worker, None)
         worker.line.close()
 
+    # People.
+
+    def _begun_people(self) -> Worker:
+        people = start_people(self._nursery, self._instances)
+        self._selector.register(people.line, EVENT_READ, people)
+        return people
+
+    def _listen_to_people(self) -> None:
+        for told in self._people.lines():
+            self._hear(self._people, told)
+        if self._people.point is not None:
+            self._make_sure(self._people.point.removeprefix(UNSURE))
+            self._people.leave()
+        if self._people.gone:
+            self.failures.append(self._people.failed or "who cancels, approves and decides ended by itself")
+            self._kill_people()
+
+    def _kill_people(self) -> None:
+        self._end(self._people)
+        self._people = self._begun_people()
+
+    def _make_sure(self, instance: str) -> None:
+        """End who has, or had, a lease on an instance, and whatever is on its way to the downstream.
+
+        Whoever may send something has told of its lease before, at the latest in a line that is read here.
+        """
+        for worker in [*self._running, *self._stopped]:
+            if worker in self._running:
+                self._listen(worker)
+            if worker.instance == instance and (worker in self._running or worker in self._stopped):
+                self._end(worker)
+                self.ended_by_people += 1
+        self._kill_downstream()
+
     # Takeovers.
 
     def _taken(self, worker: Worker, instance: str, steps_left: int) -> None:
@@ -177,12 +246,10 @@ class Supervisor:
             if act is Act.STOP_UNTIL_TAKEN:
                 self._held[worker] = (stopped, time.monotonic() + HOLD_SECONDS)
                 self._continue(stopped)
-            elif steps_left < former_left:
+            elif steps_left != former_left:
                 self._continue(stopped)
 
     def _settled(self, worker: Worker, instance: str) -> None:
-        left = self._fates.steps_left
-        left[instance] = max(0, left[instance] - 1)
         for stopped in list(self._stopped):
             if stopped.instance == instance and stopped.lease_version < worker.lease_version:
                 self._continue(stopped)
@@ -205,11 +272,13 @@ class Supervisor:
     # Faults.
 
     def _decide(self, worker: Worker, point: str) -> None:
-        if point == "answered" and worker.unanswered:
+        answered = point in ("answered", "undo-answered", "telling-answered")
+        if answered and worker.answer == UNKNOWN:
             worker.leave()  # what it makes of silence is seen only if it goes on
             return
-        may_stop = worker.instance is not None and len(self._stopped) < self._most
-        act = self._fates.at(point, worker.instance, may_stop=may_stop)
+        # Only who has a receipt is about to commit it, and is told that it lost the lease.
+        may_stop = len(self._stopped) < self._most and (not answered or worker.answer == OK)
+        act = self._fates.at(point, worker.instance, may_stop=may_stop and worker.instance is not None)
         if act in KILLS:
             self._kill(worker, point, act)
         elif act in STOPS:
@@ -228,22 +297,30 @@ class Supervisor:
             if act is Act.DOWNSTREAM_SOON:
                 self._sleep_a_little()
                 self._kill_downstream()
+            elif act is Act.PEOPLE_SOON:
+                self._sleep_a_little()
+                self._kill_people()
+                self.people_kills += 1
 
     def _kill(self, worker: Worker, point: str, act: Act) -> None:
         after = act is Act.KILL_SOON
         if after:
             worker.leave()
             self._sleep_a_little()
-        self._nursery.end(worker.pid)
-        for told in worker.lines():  # what it told before it died
-            self._hear(worker, told)
+        self._end(worker)
         if after and worker.point is None:
             self.killed_after[point] += 1
         else:
             self.killed_at[worker.point or point] += 1
-        self._forget(worker)
         if act is Act.KILL_BOTH:
             self._kill_downstream()
+
+    def _end(self, worker: Worker) -> None:
+        """Kill a worker, and write down what it told before it died."""
+        self._nursery.end(worker.pid)
+        for told in worker.lines():
+            self._hear(worker, told)
+        self._forget(worker)
 
     def _kill_downstream(self) -> None:
         self._downstream.kill()
@@ -265,36 +342,47 @@ def kill_workers(
     seed: int = 0,
     budget_s: float = 60.0,
     keyed: bool = True,
+    opaque: bool = False,
     lease_ms: int = LEASE_MS,
     broken: str | None = None,
     directory: Path | None = None,
     on_progress: Callable[[object], None] | None = None,
 ) -> KillingReport:
-    """Run `instances` of a workflow with `workers` processes, kill workers `kills` times, and audit the rest.
+    """Run `instances` of a workflow with `workers` processes, kill workers `kills` times, audit what is left.
 
     Workers and the downstream are real processes, and are killed with SIGKILL. At points that chance chooses
     from `seed` a worker is killed, is stopped for longer than its lease of `lease_ms` milliseconds and then
     continued, or loses the downstream; when what happens is not in the seed. `keyed` says whether the
-    downstream keeps idempotency keys, or has only a fence and can be asked (§7). `broken` is one of `BROKEN`.
+    downstream keeps idempotency keys, or has only a fence and can be asked; one that is `opaque` has nothing
+    of all that, and people find out what happened (§7). `broken` is one of `BROKEN`.
     After `budget_s` seconds, about, everything is ended. The databases are kept in `directory`, if given.
 
     Raises `ProcessesError` if the system does not let processes be started or stopped, or if the directory
     has the files of an earlier run.
     """
     with _place(directory) as place:
-        settings = Settings(str(place / "store.db"), str(place / "ledger.db"), lease_ms=lease_ms, keyed=keyed)
+        settings = Settings(
+            str(place / "store.db"),
+            str(place / "ledger.db"),
+            lease_ms=lease_ms,
+            keyed=keyed,
+            opaque=opaque,
+            seed=seed,
+        )
         if broken is not None:
             settings = broken_settings(settings, broken)
         with Nursery(settings) as nursery:
-            names = begin(settings, instances)
+            names, triggered = begin(settings, instances)
             began = time.monotonic()
             supervisor = Supervisor(
                 nursery,
+                instances,
                 workers=workers,
-                fates=fates(Random(seed), kills, names, keyed=settings.keyed),
+                fates=fates(Random(seed), kills, names, asks=_asks(settings.capabilities)),
                 incarnations=Incarnations(place / "incarnations"),
                 budget_s=budget_s,
             )
+            supervisor.journal.triggered += triggered
             try:
                 supervisor.run(on_progress)
                 seconds = time.monotonic() - began
@@ -303,7 +391,6 @@ def kill_workers(
                 supervisor.close()
         records = Records(
             instances=names,
-            steps=tuple(step.name for step in STEPS),
             store=observe(settings.store),
             downstream=observe_downstream(settings.ledger),
             journal=supervisor.journal,
@@ -315,16 +402,24 @@ def kill_workers(
         kills=kills,
         seed=seed,
         keyed=settings.keyed,
+        opaque=settings.opaque,
         broken=broken,
         killed_at=dict(supervisor.killed_at),
         killed_after=dict(supervisor.killed_after),
         started=supervisor.started,
         continued=supervisor.continued,
         downstream_kills=supervisor.downstream_kills,
+        people_kills=supervisor.people_kills,
+        ended_by_people=supervisor.ended_by_people,
         seconds=seconds,
         checks=(*checks, _failures(supervisor)),
         directory=None if directory is None else str(directory),
     )
+
+
+def _asks(can: Capabilities) -> bool:
+    """Whether a worker asks what became of an effect, having fenced others off, since there is no key."""
+    return can.fenced and can.queryable and not can.keyed
 
 
 def _failures(supervisor: Supervisor) -> Check:
