@@ -102,10 +102,24 @@ def test_a_claim_about_effects_is_refused_of_what_does_not_declare_them(claim: s
         subjects_for(make_sqlite(), load_all(), [claim])
 
 
-def test_a_claim_about_triggers_is_refused_of_every_implementation() -> None:
-    with pytest.raises(UsageError, match="about triggers, which implementations cannot be run beside yet"):
-        subjects_for(make_reference(), load_all(), ["S21-trigger"])
-    assert [s.model for s in subjects_for(make_reference(), load_all())] == ["core", "effects"]
+@pytest.mark.parametrize(
+    ("claim", "declared"), [("S21-trigger", "Capability.TRIGGERS"), ("S24-definition", "Capability.REPLAY")]
+)
+def test_a_claim_about_triggers_or_replay_is_asked_of_what_declares_them(claim: str, declared: str) -> None:
+    with pytest.raises(UsageError, match=rf"does not declare to have; declare {declared}"):
+        subjects_for(make_sqlite(), load_all(), [claim])
+    models = [s.model for s in subjects_for(make_reference(), load_all(), [claim])]
+    assert {"core", "effects", "triggers", "replay"} <= set(models)
+
+
+def test_one_call_verifies_the_reference_beside_triggers_and_replay() -> None:
+    done = fencepost(
+        "verify", "sqlite", "S21-trigger", "S21-notification", "S24-definition", "--examples", "1"
+    )
+
+    assert done.code == 0
+    assert done.out.count("HELD") >= 3
+    assert "lock-step, grade O" in done.out
 
 
 def test_the_refusal_says_what_to_declare() -> None:
@@ -114,7 +128,7 @@ def test_the_refusal_says_what_to_declare() -> None:
     assert (done.code, done.out) == (2, "")
     said = " ".join(done.err.split())
     assert "S12 is a claim about effects, which sqlite does not declare to have" in said
-    assert "add Capability.EFFECTS to its capabilities" in said
+    assert "declare Capability.EFFECTS and write what EffectsAdapter names" in said
 
 
 @pytest.mark.parametrize("claim", ["S16", "compensation_in_order"])

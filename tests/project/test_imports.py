@@ -22,7 +22,12 @@ LAYERS: dict[str, tuple[str, frozenset[str]]] = {
 ROOTS = sorted({root for root, _ in LAYERS.values()})
 
 # The modules of the reference that know the conformance suite; the rest of the reference may not know them.
-ADAPTERS = ("fencepost.reference.adapter", "fencepost.reference.broken_stores")
+ADAPTERS = (
+    "fencepost.reference.adapter",
+    "fencepost.reference.adapter_replay",
+    "fencepost.reference.adapter_triggers",
+    "fencepost.reference.broken_stores",
+)
 ADAPTER_IMPORTS = frozenset({"model", "properties", "conformance"})
 
 CLOCKS_AND_CHANCE = ("time", "random", "datetime", "uuid", "secrets", "os.urandom", "numpy.random")

@@ -4,6 +4,7 @@ Start with `adapter`, which says what an implementation gives; then `verify`, wh
 `session` is one run, `lockstep` draws runs, `runs` makes them again and shorter.
 
 `counterparts` lists the protocols that implementations are run beside; each has a module with its tables.
+`adapter_triggers` and `adapter_replay` say what an adapter gives besides for those two.
 
 `statements` checks statement by statement: `gate` stops the workers, `schedules` says who goes on,
 `refinement` looks after each statement, `tapes` are schedules as data.

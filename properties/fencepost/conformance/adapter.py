@@ -35,9 +35,13 @@ class Capability(Enum):
     """`observe` sees the event log (§4)."""
     EFFECTS = "effects"
     """Commits carry what they change in a step, and there is a downstream: see `EffectsAdapter` (§6, §7)."""
+    TRIGGERS = "triggers"
+    """Events begin instances, and notifications go out: see `adapter_triggers.TriggersAdapter` (§13)."""
+    REPLAY = "replay"
+    """Workflows are run again over their histories: see `adapter_replay.ReplayAdapter` (§15)."""
 
 
-EVERYTHING = frozenset(Capability) - {Capability.EFFECTS}
+EVERYTHING = frozenset(Capability) - {Capability.EFFECTS, Capability.TRIGGERS, Capability.REPLAY}
 """All capabilities of §3 and §4. Acquiring, committing and observing the row are none but required."""
 
 
@@ -172,7 +176,8 @@ class Observation:
     """What is stored, seen by a back door. `log` is None where it cannot be seen.
 
     The others are there with `Capability.EFFECTS`: how each commit left the step, the intents that are still
-    stored, the step's receipt, and the downstream.
+    stored, the step's receipt, and the downstream. `more` is what is seen besides where another protocol is
+    checked, in the words of that one.
     """
 
     row: Row
@@ -181,6 +186,7 @@ class Observation:
     intents: tuple[Intent, ...] = ()
     receipt: str | None = None
     ledger: Ledger | None = None
+    more: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,20 +217,25 @@ class Ok:
     """The call was accepted: with the row, or the entry of the commit, where the answer carries it.
 
     A downstream that keeps keys tells what it holds: to an effect, a tombstone or a query. That it declined,
-    and keeps it, is such an answer, and no refusal.
+    and keeps it, is such an answer, and no refusal. A trigger is told of its `instance`.
     """
 
     row: Row | None = None
     entry: Entry | None = None
     held: Held | None = None
+    instance: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The call definitely changed nothing (§2): the code, and the row where the answer carries it."""
+    """The call definitely changed nothing (§2): the code, and the row where the answer carries it.
+
+    `instance` is the instance that a trigger is told of all the same, where the answer names one.
+    """
 
     code: str
     observed: Row | None = None
+    instance: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fencepost.checker.subject import Subject, UsageError
-from fencepost.conformance.adapter import Ability, Adapter, Capability, EffectsAdapter
+from fencepost.conformance.adapter import Ability, Adapter, Capability, EffectsAdapter, Surroundings
 from fencepost.conformance.mapping import Performance
 from fencepost.conformance.subjects import subject_of
-from fencepost.conformance.vocabulary import CannotEmbedError, Landing, MappingError, Seen, has_downstream
+from fencepost.conformance.vocabulary import (
+    ASSUMES,
+    CannotEmbedError,
+    Handles,
+    Landing,
+    MappingError,
+    Seen,
+    has_downstream,
+)
 from fencepost.model import Protocol, Scope
 from fencepost.model.concrete import in_bounds
 from fencepost.model.core.state import STORE
@@ -25,6 +33,7 @@ from fencepost.model.effects.state import DOWNSTREAM
 from fencepost.model.protocol import Action
 
 if TYPE_CHECKING:
+    from fencepost.conformance.goals import Goal
     from fencepost.conformance.oracle import Oracle, Rest, Transition
 
 Reader = Callable[[Seen], Any]
@@ -39,13 +48,17 @@ class Reach:
 
     `goals` is where goals are looked for, None in the smallest scope of the protocol. `starts` is where the
     states are that statements are interleaved from, None when they are not; `statements` is as far as such
-    schedules go, None as far as runs.
+    schedules go, None as far as runs. `share` is how many of the random runs that are asked for are made:
+    fewer where goals come to nearly everything. `without` is a scope without some faults, for claims that say
+    nothing where those are.
     """
 
     runs: Scope
     goals: Scope | None = None
     starts: Scope | None = None
     statements: Scope | None = None
+    share: float = 1.0
+    without: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +67,9 @@ class Counterpart:
 
     `marked_by` is a variable that no other protocol has, by which variants are known too; `needs` is what an
     adapter declares, `to_write` what it then has to have. `landed_again` gives the steps to ask claims about
-    when one request has taken effect more than once.
+    when one request has taken effect more than once. `open_handles` opens what runs take instead of workers.
+    `journeys` are more runs to make, for what is broken and shows at no witness. `assumes` is what all runs
+    have in common, whatever their scope: for the bound.
     """
 
     model: str
@@ -66,6 +81,9 @@ class Counterpart:
     needs: Capability | None = None
     to_write: str = ""
     landed_again: LandedAgain | None = None
+    open_handles: Callable[[Any, Any, Surroundings, Scope], Handles] | None = None
+    journeys: Callable[[Scope], Iterable[Goal]] | None = None
+    assumes: str = ASSUMES
 
     def is_had_by(self, adapter: Adapter) -> bool:
         """Whether an adapter says that it has what the protocol is about."""
@@ -76,7 +94,7 @@ class Counterpart:
         return f"declare Capability.{self.needs.name if self.needs else ''} and {self.to_write}"
 
 
-MODULES = ("core", "effects")
+MODULES = ("core", "effects", "triggers", "replay")
 """The modules with a `COUNTERPART`, in the order in which implementations are run beside them."""
 
 
@@ -108,6 +126,16 @@ def subjects_had(adapter: Adapter) -> list[Subject]:
         for each in counterparts().values()
         if each.is_had_by(adapter)
     ]
+
+
+def refuse_without(adapter: Any, declared: Capability, needed: type) -> None:
+    """UsageError for an adapter that declares a capability and has not all methods that it then needs."""
+    missing = [n for n in dir(needed) if not n.startswith("_") and not hasattr(adapter, n)]
+    if missing:
+        raise UsageError(
+            f"{adapter.name} declares Capability.{declared.name} and has no {', '.join(missing)}; "
+            f"write what {needed.__module__}.{needed.__name__} names"
+        )
 
 
 def abilities_of(adapter: Adapter, protocol: Protocol) -> frozenset[Ability]:

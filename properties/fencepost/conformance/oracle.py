@@ -13,6 +13,7 @@ from typing import Any
 from fencepost.checker.fingerprints import fingerprint
 from fencepost.model import HISTORY, ModelError, Protocol, Scope
 from fencepost.model.concrete import RunningState, Shape, shapes_of
+from fencepost.model.core.state import WORKER
 from fencepost.model.language import Cut, Fault, Refused, reading
 from fencepost.model.protocol import Action
 from fencepost.model.run import Rest, Runner, Transition
@@ -144,7 +145,9 @@ class Oracle:
                 deciding = PinnedState(self._shapes, stored)
                 deciding.load(state)
                 self._decided(deciding, action, values, accepted=outcome == "ok")
-                after = self.overlaid(deciding.at_rest(), told)
+                # What a worker knows is seen after it has learned, and is not what it learns from.
+                learned = {n: v for n, v in told.items() if self.protocol.variables[n].home != WORKER}
+                after = self.overlaid(deciding.at_rest(), learned)
                 if action.answered is not None and self.protocol.answers is not None:
                     learning = self._writable(after)
                     action.tell(learning, values, self.protocol.answers[outcome])

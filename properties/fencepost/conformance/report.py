@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import TextWrapper
 from typing import Any
 
@@ -54,19 +54,30 @@ class Conformance(Report):
         return made
 
 
+SUMMED = ("runs", "steps", "goals", "seconds", "at_the_very_end", "cut_short")
+"""The figures that several reports have together."""
+
+
 def joined(reports: Sequence[Conformance]) -> Conformance:
     """Several reports on one adapter as one."""
     if len(reports) == 1:
         return reports[0]
-    figures: dict[str, Any] = {
-        name: sum(r.figures.get(name, 0) for r in reports)
-        for name in ("runs", "steps", "goals", "seconds", "at_the_very_end", "cut_short")
-    }
+    figures: dict[str, Any] = {name: sum(r.figures.get(name, 0) for r in reports) for name in SUMMED}
     figures["parts"] = [dict(r.figures) for r in reports]
     notes = tuple(dict.fromkeys(note for r in reports for note in r.notes))
     first = reports[0]
     findings = tuple(f for r in reports for f in r.findings)
     return Conformance(first.command, first.subject, findings, figures, notes, None, first.declared)
+
+
+def completed(report: Conformance, second: Conformance) -> Conformance:
+    """A report with the findings of a second one, on some of its claims, in the place of its own."""
+    later = {finding.claim.name: finding for finding in second.findings}
+    findings = tuple(later.get(f.claim.name, f) for f in report.findings)
+    sums = {name: report.figures[name] + second.figures[name] for name in SUMMED}
+    where = f"{', '.join(later)}: {second.figures['bound']}"
+    notes = tuple(dict.fromkeys((*report.notes, *second.notes, where)))
+    return replace(report, findings=findings, figures={**report.figures, **sums}, notes=notes)
 
 
 def refutation(

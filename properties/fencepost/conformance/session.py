@@ -202,17 +202,26 @@ class Session:
         self._stand(oracle.runner.initial())
         self._world = self.plan.adapter.fresh_world()
         try:
-            for w in values_of(workers, oracle.scope):
-                if self.model.up[w]:
-                    self.open(w, self.model.incarnation[w])
-            if has_downstream(oracle.protocol):
-                self.open_downstream()
+            self._open_all()
             self._seen = self._look()
             self._check_start()
         except BaseException:
             self.close()
             raise
         return self
+
+    def _open_all(self) -> None:
+        plan, protocol = self.plan, self.plan.oracle.protocol
+        open_handles = counterpart_of(protocol).open_handles
+        if open_handles is not None:
+            opened = open_handles(plan.adapter, self._world, self._surroundings(), plan.oracle.scope)
+            self.names.handles = opened
+            return
+        for w in values_of(workers, plan.oracle.scope):
+            if self.model.up[w]:
+                self.open(w, self.model.incarnation[w])
+        if has_downstream(protocol):
+            self.open_downstream()
 
     def _check_start(self) -> None:
         plan = self.plan
@@ -234,6 +243,9 @@ class Session:
             with suppress(Exception):
                 self._downstream.close()
         self._downstream = None
+        if self.names.handles is not None:
+            with suppress(Exception):
+                self.names.handles.close()
         self.plan.adapter.close_world(self._world)
 
     # -- what moves are made of; for the mapping

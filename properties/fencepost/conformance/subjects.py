@@ -13,7 +13,13 @@ def subject_of(protocol: str = "", variant: str = "") -> Subject:
 
     `variant` is what the adapter follows; where it varies another protocol, this one is as it is built in.
     """
-    by_variant = [b for b in BUILT_IN.values() if protocol and protocol in b.variants]
-    found = BUILT_IN.get(protocol) or (by_variant[0] if by_variant else BUILT_IN[DEFAULT])
+    # Variants are many, and are not made before somebody names one.
+    found = BUILT_IN.get(protocol)
+    if found is None and protocol:
+        found = next((b for b in BUILT_IN.values() if protocol in b.variants), None)
+    if found is None:
+        found = BUILT_IN[DEFAULT]
+    if not variant or variant in found.variants:
+        return found.subject(variant)
     elsewhere = any(variant in b.variants for b in BUILT_IN.values() if b is not found)
-    return found.subject("" if variant not in found.variants and elsewhere else variant)
+    return found.subject("" if elsewhere else variant)

@@ -7,10 +7,10 @@ implementation itself.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,12 @@ from typing import Any
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.checker.verdicts import Finding, Verdict
 from fencepost.conformance.adapter import Adapter
-from fencepost.conformance.counterparts import counterparts, reach_of, subjects_had
+from fencepost.conformance.counterparts import counterpart_of, counterparts, reach_of, subjects_had
 from fencepost.conformance.goals import Goal, goals
 from fencepost.conformance.lockstep import MOST_TRIES, Watch, machine, run_machine, runs_out
 from fencepost.conformance.mapping import Lease
 from fencepost.conformance.oracle import Oracle
-from fencepost.conformance.report import UNTELLABLE, Conformance, joined, refutation
+from fencepost.conformance.report import UNTELLABLE, Conformance, completed, joined, refutation
 from fencepost.conformance.runs import (
     LOCK_STEP,
     again,
@@ -33,11 +33,10 @@ from fencepost.conformance.runs import (
     until_broken,
 )
 from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, Move, Plan, Session, Step
+from fencepost.conformance.silence import FAULTS, reading_unseen, saying_nothing
 from fencepost.conformance.subjects import subject_of
-from fencepost.conformance.vocabulary import ASSUMES, has_downstream
+from fencepost.conformance.vocabulary import has_downstream
 from fencepost.model import Protocol, Scope
-from fencepost.model.core.state import STORE
-from fencepost.model.language import reading
 from fencepost.properties import Claim
 
 Progress = Callable[[str], None]
@@ -89,54 +88,14 @@ def prepare(
                 f"{adapter.name} declares that it does not hold {declared!r}, which is no claim's id"
             )
     oracle = Oracle(about.protocol, scope or reach_of(adapter, about.protocol).runs)
-    untellable = {**oracle.untellable(chosen), **_says_nothing(oracle, chosen)}
-    unseen = _reads_unseen(Plan(adapter, oracle), [c for c in chosen if c.name not in untellable])
+    faulty = reach_of(adapter, about.protocol).without is not None
+    untellable = {**oracle.untellable(chosen), **saying_nothing(oracle, chosen, faulty=faulty)}
+    unseen = reading_unseen(Plan(adapter, oracle), [c for c in chosen if c.name not in untellable])
     asked = tuple(c for c in chosen if c.name not in untellable and c.name not in unseen)
     witnesses = {w.name: w for c in asked for w in about.claims.witnesses_of(c.id) if w.name in c.witnesses}
     plan = Plan(adapter, oracle, asked, tuple(witnesses.values()))
     compared = (LOCK_STEP,) if len(of_model) < len(ids) or not ids else ()
     return plan, Preparation(plan, (*compared, *chosen), untellable, unseen)
-
-
-class _ReadError(Exception):
-    """A claim reads the state."""
-
-
-class _Unread:
-    def __getattr__(self, name: str) -> Any:
-        raise _ReadError(name)
-
-
-def _says_nothing(oracle: Oracle, chosen: Iterable[Claim]) -> dict[str, str]:
-    """Claims that are true here whatever happens: they are about what such a downstream cannot do."""
-    found = {}
-    for claim in chosen:
-        unread = [_Unread()] * claim.predicate.__code__.co_argcount
-        with reading(oracle.runner), suppress(_ReadError):
-            if has_downstream(oracle.protocol) and claim.predicate(*unread):
-                found[claim.name] = "it says nothing of a downstream that can do no more than this one"
-    return found
-
-
-def _reads_unseen(plan: Plan, chosen: Sequence[Claim]) -> dict[str, str]:
-    """Claims that read a stored variable which the adapter does not show, with the reason."""
-    protocol = plan.oracle.protocol
-    hidden = {n for n, v in protocol.variables.items() if v.home == STORE and n not in plan.observed}
-    if not hidden:
-        return {}
-    from fencepost.model import terms as t
-    from fencepost.model.ground import ground_model
-
-    model = ground_model(protocol, plan.oracle.scope)
-    found = {}
-    for claim in chosen:
-        terms = (
-            model.step_claim(claim.predicate) if claim.over_steps else (model.state_claim(claim.predicate),)
-        )
-        read = {str(v.payload).split("[")[0].split(".")[0] for v in t.variables_of(terms)} & hidden
-        if read:
-            found[claim.name] = f"it reads {', '.join(sorted(read))}, which {plan.adapter.name} does not show"
-    return found
 
 
 @dataclass(slots=True)
@@ -201,7 +160,9 @@ class Search:
         The first time renewals ask for less than what is left. A downstream that can be restarted is, before
         each move, in a third run to each goal.
         """
-        ways = [(0, 1, False), (LAST_MOMENT_MS, LEASE_MS, False)]
+        performances = self.prepared.plan.performances.values()
+        has_leases = any(how.lease is not Lease.STAYS for how in performances)
+        ways = [(0, 1, False), *([(LAST_MOMENT_MS, LEASE_MS, False)] if has_leases else ())]
         if RESTART in self.prepared.plan.others:
             ways.append((0, LEASE_MS, True))
         for wait_ms, renewal_ms, restarts in ways:
@@ -272,7 +233,9 @@ def goals_of(plan: Plan) -> tuple[Goal, ...]:
         found = goals(
             protocol, scope, offered=plan.performances, claims=plan.claims, witnesses=plan.witnesses
         )
-        both = {goal.steps: goal for goal in (*_by_time(plan, found), *found)}
+        journeys = counterpart_of(protocol).journeys
+        more = () if journeys is None else journeys(scope)
+        both = {goal.steps: goal for goal in (*more, *_by_time(plan, found), *found)}
         _GOALS[key] = protocol, tuple(sorted(both.values(), key=lambda goal: len(goal.steps)))
     return _GOALS[key][1]
 
@@ -320,11 +283,13 @@ def verify(
 ) -> Conformance:
     """Run an implementation beside the model, and give a verdict on each claim.
 
-    `examples` random runs of up to `steps` moves follow two runs to each goal. The same `seed` gives the same
-    runs. With `budget_s` no run goes on longer than that; claims are then held for as many runs as there
-    were. `claims` are ids or names, none means all. `subject` takes the place of the built-in model and
-    claims. Raises MappingError when the model has something that is not mapped to implementations, UsageError
-    for a claim that does not exist.
+    `examples` random runs of up to `steps` moves, or the protocol's share of them, follow two runs to each
+    goal, or one where no lease is taken. The same `seed` gives the same runs. With `budget_s` no run goes on
+    longer than that; claims are then held for as many runs as there were. `claims` are ids or names, none
+    means all. `subject` takes the place of the built-in model and claims. Claims that say nothing with all
+    the faults of the protocol's scope are asked of more runs without some, unless `scope` is given. Raises
+    MappingError when the model has something that is not mapped to implementations, UsageError for a claim
+    that does not exist.
     """
     started = time.perf_counter()
     _, prepared = prepare(adapter, scope=scope, claims=claims, subject=subject)
@@ -332,8 +297,19 @@ def verify(
     chosen = goals_of(prepared.plan)
     search.beyond = beyond_reach(prepared.plan)
     search.to_goals(chosen)
-    search.at_random(chosen, examples=examples, steps=steps, seed=seed)
-    return _report(search, started, {"goals": len(chosen), "seed": seed})
+    runs = math.ceil(examples * prepared.plan.reach.share)
+    search.at_random(chosen, examples=runs, steps=steps, seed=seed)
+    report = _report(search, started, {"goals": len(chosen), "seed": seed})
+    without = None if scope is not None else prepared.plan.reach.without
+    silent = [f.claim.name for f in report.findings if f.why.endswith(FAULTS)]
+    if without is None or not silent:
+        return report
+    left = None if budget_s is None else max(0.0, budget_s - (time.perf_counter() - started))
+    second = verify(
+        adapter, scope=without, examples=examples, steps=steps, seed=seed, budget_s=left, claims=silent,
+        subject=subject, on_progress=on_progress,
+    )  # fmt: skip
+    return completed(report, second)
 
 
 def verify_all(
@@ -376,7 +352,8 @@ def verify_all(
 def _report(search: Search, started: float, figures: Mapping[str, Any]) -> Conformance:
     prepared, tally = search.prepared, search.tally
     plan = prepared.plan
-    bound = f"{tally.runs} runs, {tally.steps} steps; {plan.oracle.scope.describe()}; {ASSUMES}"
+    assumes = counterpart_of(plan.oracle.protocol).assumes
+    bound = f"{tally.runs} runs, {tally.steps} steps; {plan.oracle.scope.describe()}; {assumes}"
     findings = []
     for claim in prepared.chosen:
         verdict, why, trace, details = _verdict(search, claim)

@@ -8,10 +8,11 @@ implementation does not show is *not observed*, and claims that read it are not 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from fencepost.conformance.adapter import Commit, Entry, Held, Ledger, Observation, Owner, Row
-from fencepost.model import FencepostError, Protocol, Scope, absent
+from fencepost.model import FencepostError, Scope, absent
+from fencepost.model import Protocol as ModelProtocol
 from fencepost.model.concrete import RunningState, values_of
 from fencepost.model.core.state import workers
 from fencepost.model.domains import Element
@@ -41,6 +42,21 @@ class Landing(NamedTuple):
     times: int
 
 
+class Handles(Protocol):
+    """What a run has open beside a protocol that is not about the workers of the core, and what it knows."""
+
+    landed: list[Landing]
+    """What took place outside, with the messages that brought it about."""
+
+    def observe(self) -> Any:
+        """What is stored, in the words of the protocol: `Observation.more`."""
+        ...
+
+    def close(self) -> None:
+        """Give up all of it."""
+        ...
+
+
 @dataclass(slots=True)
 class Names:
     """The names that one run uses in the implementation, and what they stand for in the model."""
@@ -57,6 +73,8 @@ class Names:
     """The effects that took place, with the requests that brought them about."""
     deciding: str = ""
     """The request that is being decided, or was decided last."""
+    handles: Handles | None = None
+    """What the run has open, where that is not the handles of workers."""
 
     def commit_id(self, sender: Owner, c: Element) -> str:
         """The id of a commit: who sends it, in which incarnation, and which one it is."""
@@ -77,6 +95,9 @@ class Names:
                 self.landed.append(Landing(self.deciding, new))
             if new < 0:
                 raise CannotEmbedError("fewer effects have happened than before; `happened` is to have all")
+        if self.handles is not None:
+            more = self.handles.observe()
+            return Seen(replace(observation, more=more), now_ms, self, tuple(self.handles.landed))
         return Seen(observation, now_ms, self, tuple(self.landed))
 
     def kept(self) -> Names:
@@ -145,6 +166,6 @@ class Seen:
         return replace(self, observation=seen)
 
 
-def has_downstream(protocol: Protocol) -> bool:
+def has_downstream(protocol: ModelProtocol) -> bool:
     """Whether a protocol speaks of effects."""
     return any(variable.home == DOWNSTREAM for variable in protocol.variables.values())

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.conformance import adapter as a
+from fencepost.reference.adapter_replay import OfReplay
+from fencepost.reference.adapter_triggers import Door, OfTriggers
 from fencepost.reference.downstream import open_downstream
 from fencepost.reference.downstream_observe import (
     AppliedEffect,
@@ -85,6 +87,8 @@ class World:
     observer: Observer
     rewinder: Rewinder
     outside: Outside | None = None
+    doors: dict[str, Door] = field(default_factory=dict)
+    """Back doors to what else there is in it, opened when they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ class StoreWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteAdapter:
+class SqliteAdapter(OfTriggers, OfReplay):
     """The SQLite store in files of a temporary directory, with the statements that it is to use.
 
     `worker` is how a worker calls the store. The files are made in `directory`; without one, on the RAM disk
@@ -256,6 +260,8 @@ class SqliteAdapter:
     def close_world(self, world: World) -> None:
         """Delete the file."""
         world.observer.close()
+        for door in world.doors.values():
+            door.close()
         if world.outside is not None:
             world.outside.observer.close()
         for rewinder in _rewinders(world):
@@ -282,7 +288,10 @@ def make_sqlite(
 
 def make_reference() -> SqliteAdapter:
     """The adapter of all that the reference has: the store, and a downstream with every ability."""
-    return make_sqlite(downstream=(a.Ability.FENCED, a.Ability.KEYED, a.Ability.REVISIONED))
+    return make_sqlite(
+        downstream=(a.Ability.FENCED, a.Ability.KEYED, a.Ability.REVISIONED),
+        capabilities=a.EVERYTHING | {a.Capability.TRIGGERS, a.Capability.REPLAY},
+    )
 
 
 class LedgerHandle:

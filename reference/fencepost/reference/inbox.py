@@ -35,7 +35,9 @@ def trigger(run: Running, source: str, event_id: str, beginning: Beginning) -> A
         known = run.rows(statements.find_trigger, arguments)
         if known:
             arguments["instance"] = known[0][0]
-            return run.with_steps(run.guarded(statements.redeliver, arguments))
+            again = run.with_steps(run.guarded(statements.redeliver, arguments))
+            # Who comes with another payload is told of nobody's work.
+            return again if isinstance(again, Ok) else Refused(again.code, None)
         begun = run.guarded(statements.begin, arguments)
         if isinstance(begun, Refused):
             return begun
