@@ -24,8 +24,10 @@ ROOTS = sorted({root for root, _ in LAYERS.values()})
 # The modules of the reference that know the conformance suite; the rest of the reference may not know them.
 ADAPTERS = (
     "fencepost.reference.adapter",
+    "fencepost.reference.adapter_recovery",
     "fencepost.reference.adapter_replay",
     "fencepost.reference.adapter_triggers",
+    "fencepost.reference.broken_recoveries",
     "fencepost.reference.broken_stores",
 )
 ADAPTER_IMPORTS = frozenset({"model", "properties", "conformance"})

@@ -8,6 +8,7 @@ from typing import Any
 
 from fencepost.reference import (
     Approval,
+    Checkpoints,
     Context,
     Downstream,
     Effect,
@@ -117,6 +118,7 @@ class Orders:
     clock: Clock
     options: dict[str, Any]
     runs: list[Run] = field(default_factory=list)
+    checkpoints: Checkpoints | None = None
 
     handles: list[tuple[Store, Downstream]] = field(default_factory=list)
 
@@ -126,7 +128,9 @@ class Orders:
         if not self.handles or anew:
             self.handles.append(
                 (
-                    open_store(self.path, clock_ms=self.clock, synchronous="OFF"),
+                    open_store(
+                        self.path, clock_ms=self.clock, synchronous="OFF", checkpoints=self.checkpoints
+                    ),
                     open_downstream(self.ledger, clock_ms=self.clock, synchronous="OFF", **self.options),
                 )
             )
@@ -270,11 +274,12 @@ def maker(directory: Path) -> Iterator[MakeOrders]:
     """Makes worlds with an order each; only the last one is kept open."""
     made: list[Orders] = []
 
-    def make(*, workflow: Workflow = ORDER, **options: Any) -> Orders:
+    def make(*, workflow: Workflow = ORDER, checkpoints: Checkpoints | None = None, **options: Any) -> Orders:
         for each in made[-1:]:
             each.close()
         number = len(made)
         made.append(Orders(directory / f"s-{number}.db", directory / f"l-{number}.db", Clock(), options))
+        made[-1].checkpoints = checkpoints
         made[-1].begin(workflow)
         return made[-1]
 

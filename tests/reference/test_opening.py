@@ -16,16 +16,18 @@ import pytest
 import fencepost.reference
 from fencepost.reference import (
     ArgumentError,
+    Checkpoints,
     StepChange,
     StepStatus,
     Store,
     StoreBusyError,
     StoreError,
+    approve,
     open_store,
     operator_decision,
 )
 
-from . import lifecycle
+from . import lifecycle, orders
 from .support import ADA, LEASE_MS, Clock, commit_on, dump, leased, ok
 
 VERSION_1 = Path(__file__).with_name("version_1.sql")
@@ -33,6 +35,11 @@ VERSION_1 = Path(__file__).with_name("version_1.sql")
 
 VERSION_2 = Path(__file__).with_name("version_2.sql")
 """One as the second version made it: five instances, and steps of every kind."""
+
+VERSION_3 = Path(__file__).with_name("version_3.sql")
+"""One as the third version made it: orders, one finished, one undone, one at its gate, one left half-done."""
+
+OLDER = pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3], ids=["1", "2", "3"])
 
 
 def execute(path: Path, *statements: str) -> None:
@@ -89,7 +96,7 @@ def test_an_empty_database_that_something_else_has_marked_is_refused(
         open_store(path, clock_ms=clock)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(4, "upgrade fencepost"), (0, "it is damaged")])
+@pytest.mark.parametrize(("version", "advice"), [(5, "upgrade fencepost"), (0, "it is damaged")])
 def test_another_schema_version_is_refused_and_left_alone(
     version: int, advice: str, path: Path, clock: Clock
 ) -> None:
@@ -97,7 +104,7 @@ def test_another_schema_version_is_refused_and_left_alone(
         leased(store)
     execute(path, f"pragma user_version = {version}")
     before = dump(path)
-    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1 to 3; {advice}"):
+    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1 to 4; {advice}"):
         open_store(path, clock_ms=clock)
     assert dump(path) == before
 
@@ -118,13 +125,13 @@ def named_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
         }
 
 
-@pytest.mark.parametrize("version", [VERSION_1, VERSION_2], ids=["1", "2"])
+@OLDER
 def test_a_file_of_an_older_version_is_upgraded_and_keeps_every_row(
     version: Path, path: Path, clock: Clock
 ) -> None:
     before = make_old(path, version)
     with open_store(path, clock_ms=clock) as store:
-        assert pragma(store, "user_version") == 3
+        assert pragma(store, "user_version") == 4
         assert store._connection.execute("pragma foreign_key_check").fetchall() == []
         assert store._connection.execute("pragma integrity_check").fetchall() == [("ok",)]
     after = named_rows(path)
@@ -135,14 +142,14 @@ def test_a_file_of_an_older_version_is_upgraded_and_keeps_every_row(
 
 def test_the_tables_of_an_upgraded_file_are_those_of_a_new_one(path: Path, clock: Clock) -> None:
     found = []
-    for version in (None, VERSION_1, VERSION_2):
+    for version in (None, VERSION_1, VERSION_2, VERSION_3):
         file = path.with_name(f"{version and version.stem}.db")
         if version is not None:
             make_old(file, version)
         with open_store(file, clock_ms=clock) as store:
             schema = store._connection.execute("select type, name, sql from sqlite_schema order by name")
             found.append([(kind, name, sql and sql.split()) for kind, name, sql in schema])
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1] == found[2] == found[3]
     assert len(found[0]) > 20
 
 
@@ -190,16 +197,45 @@ def test_work_goes_on_in_a_file_of_version_2(path: Path, clock: Clock) -> None:
         ]
 
 
+def test_work_goes_on_in_a_file_of_version_3(path: Path, tmp_path: Path) -> None:
+    """Once somebody has vouched, what was left half-done is settled, and what waits is approved."""
+    make_old(path, VERSION_3)
+    clock = Clock(10_000)
+    kept = Checkpoints(mac_key=b"0123456789abcdef")
+    world = orders.Orders(path, tmp_path / "ledger.db", clock, {}, checkpoints=kept)
+    with world.opened() as (store, _):
+        ok(approve(store, "order-3", step="ship", requester="eve"))
+        assert {run.instance: run.ended for run in world.work(ADA)} == {
+            "order-3": "bad-checkpoint",
+            "order-4": "bad-checkpoint",
+        }
+        for name in ("order-3", "order-4"):
+            before = ok(store.read(name))
+            ok(store.vouch(name, expected_state_version=before.state_version))
+        for _ in range(3):
+            world.work(ADA)
+            clock.now_ms += LEASE_MS
+            for name in ("order-3", "order-4"):
+                approve(store, name, step="ship", requester="eve")
+        assert [ok(store.read(f"order-{n}")).status for n in range(1, 5)] == [
+            "succeeded",
+            "cancelled",
+            "succeeded",
+            "succeeded",
+        ]
+    world.close()
+
+
 class FailsToUpgrade(sqlite3.Connection):
     """Breaks at the last statement of an upgrade."""
 
     def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
-        if "user_version = 3" in statement:
+        if "user_version = 4" in statement:
             raise sqlite3.OperationalError("disk I/O error")
         return super().execute(statement, *arguments)
 
 
-@pytest.mark.parametrize("version", [VERSION_1, VERSION_2], ids=["1", "2"])
+@OLDER
 def test_an_upgrade_that_breaks_leaves_the_file_as_it_was(version: Path, path: Path, clock: Clock) -> None:
     before = make_old(path, version)
     with pytest.raises(StoreError, match="disk I/O error"):

@@ -120,7 +120,7 @@ def test_the_codes_of_a_statement_are_those_of_its_operation_in_order_of_precede
 
 
 PARTS = ("consume", "move", "change_step", "compensate_step", "settle_step", "notify", "finish")
-OUTSIDE = ("begin", "redeliver", "request", "register_migration", "deliver")
+OUTSIDE = ("begin", "redeliver", "request", "register_migration", "deliver", "vouch")
 
 
 @pytest.mark.parametrize("operation", [*PARTS, *OUTSIDE])
@@ -162,7 +162,7 @@ def test_every_line_that_writes_says_what_it_does() -> None:
         ),
     )
     inserting = ("create", "append", "begin_step", "append_step", "begin", "record_trigger", "plan_step")
-    inserting += ("plan_dependency", "register_migration", "request", "notify")
+    inserting += ("plan_dependency", "register_migration", "request", "notify", "write_checkpoint")
     for field in fields(Statements):
         statement = getattr(STATEMENTS, field.name)
         assignments = [line for line in statement.splitlines() if line.startswith(("   set ", "     , "))]

@@ -37,11 +37,18 @@ class Capability(Enum):
     """Commits carry what they change in a step, and there is a downstream: see `EffectsAdapter` (§6, §7)."""
     TRIGGERS = "triggers"
     """Events begin instances, and notifications go out: see `adapter_triggers.TriggersAdapter` (§13)."""
+    RECOVERY = "recovery"
+    """There are checkpoints and pinned definitions: see `recovering.RecoveryAdapter` (§8, §14)."""
     REPLAY = "replay"
     """Workflows are run again over their histories: see `adapter_replay.ReplayAdapter` (§15)."""
 
 
-EVERYTHING = frozenset(Capability) - {Capability.EFFECTS, Capability.TRIGGERS, Capability.REPLAY}
+EVERYTHING = frozenset(Capability) - {
+    Capability.EFFECTS,
+    Capability.TRIGGERS,
+    Capability.RECOVERY,
+    Capability.REPLAY,
+}
 """All capabilities of §3 and §4. Acquiring, committing and observing the row are none but required."""
 
 

@@ -31,6 +31,7 @@ from fencepost.model.concrete import in_bounds
 from fencepost.model.core.state import STORE
 from fencepost.model.effects.state import DOWNSTREAM
 from fencepost.model.protocol import Action
+from fencepost.properties import Claim
 
 if TYPE_CHECKING:
     from fencepost.conformance.goals import Goal
@@ -69,7 +70,9 @@ class Counterpart:
     adapter declares, `to_write` what it then has to have. `landed_again` gives the steps to ask claims about
     when one request has taken effect more than once. `open_handles` opens what runs take instead of workers.
     `journeys` are more runs to make, for what is broken and shows at no witness. `assumes` is what all runs
-    have in common, whatever their scope: for the bound.
+    have in common, whatever their scope: for the bound. `narrows`: not all that the model does can come about
+    with every adapter. `aims` are where runs go straight to besides witnesses. `part` gives the adapter that
+    runs beside this protocol, where that is one of its own, and `own_reach` how far that goes.
     """
 
     model: str
@@ -84,6 +87,10 @@ class Counterpart:
     open_handles: Callable[[Any, Any, Surroundings, Scope], Handles] | None = None
     journeys: Callable[[Scope], Iterable[Goal]] | None = None
     assumes: str = ASSUMES
+    narrows: bool = False
+    aims: tuple[Claim, ...] = ()
+    part: Callable[[Adapter], Adapter] | None = None
+    own_reach: Callable[[Adapter], Reach] | None = None
 
     def is_had_by(self, adapter: Adapter) -> bool:
         """Whether an adapter says that it has what the protocol is about."""
@@ -94,7 +101,7 @@ class Counterpart:
         return f"declare Capability.{self.needs.name if self.needs else ''} and {self.to_write}"
 
 
-MODULES = ("core", "effects", "triggers", "replay")
+MODULES = ("core", "effects", "triggers", "recovery", "replay")
 """The modules with a `COUNTERPART`, in the order in which implementations are run beside them."""
 
 
@@ -147,7 +154,16 @@ def abilities_of(adapter: Adapter, protocol: Protocol) -> frozenset[Ability]:
 
 def reach_of(adapter: Adapter, protocol: Protocol) -> Reach:
     """How far an adapter's runs go beside a protocol. UsageError when it does not have what that is about."""
-    return counterpart_had(protocol, adapter).reach(abilities_of(adapter, protocol))
+    found = counterpart_had(protocol, adapter)
+    if found.own_reach is not None:
+        return found.own_reach(part_of(adapter, protocol))
+    return found.reach(abilities_of(adapter, protocol))
+
+
+def part_of(adapter: Adapter, protocol: Protocol) -> Adapter:
+    """The adapter that runs beside a protocol."""
+    part = counterpart_of(protocol).part
+    return adapter if part is None else part(adapter)
 
 
 # -- Actions.

@@ -361,4 +361,5 @@ COUNTERPART = Counterpart(
     needs=Capability.EFFECTS,
     to_write="write what EffectsAdapter names",
     landed_again=landed_again,
+    narrows=True,
 )

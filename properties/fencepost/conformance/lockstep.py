@@ -19,6 +19,7 @@ from fencepost.conformance.mapping import Lease
 from fencepost.conformance.runs import breaks
 from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, WAIT, Move, Plan, Session, Step
 from fencepost.model.core.state import WORLD
+from fencepost.model.recovery.state import DEVELOPER
 
 if TYPE_CHECKING:
     from hypothesis import settings as Settings  # noqa: N812  # it is a class
@@ -209,7 +210,7 @@ def _steering(plan: Plan, draws: Mapping[str, Mapping[str, SearchStrategy[Any]]]
     """
     from hypothesis import strategies as st
 
-    faults = {name for name in draws if plan.oracle.protocol.actions[name].actor == WORLD}
+    faults = {name for name in draws if plan.oracle.protocol.actions[name].actor in (WORLD, DEVELOPER)}
     table = [
         name
         for name in (*draws, *plan.others)

@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencepost.conformance.adapter import Answer, Capability
 from fencepost.conformance.vocabulary import Names
 from fencepost.model.concrete import RunningState
+from fencepost.model.run import Rest, Transition
+
+if TYPE_CHECKING:
+    from fencepost.conformance.session import Session
 
 Performer = Callable[..., Answer | None]
 
@@ -36,7 +40,9 @@ class Performance:
 
     `asks_for` is the parameter that names the commit whose fate the call asks for, `request` the one that
     names the request which a downstream decides; `sends` gives the id of the commit that the call makes. Only
-    what the store answers tells of the row.
+    what the store answers tells of the row. `only_if`, where it is given, says in which states of the model
+    that allow the action the harness takes it at all. `turned_out` says which action, with which arguments,
+    the call turned out to be, where one call is there for several.
     """
 
     function: Performer
@@ -46,6 +52,8 @@ class Performance:
     request: str = ""
     tells_of_row: bool = True
     sends: Callable[..., str] | None = None
+    only_if: Callable[..., bool] | None = None
+    turned_out: Callable[..., tuple[str, tuple[Any, ...]]] | None = None
 
     @property
     def is_call(self) -> bool:
@@ -55,6 +63,27 @@ class Performance:
     def commit_id(self, model: RunningState, names: Names, arguments: tuple[Any, ...]) -> str | None:
         """The id of the commit that the call makes; None where it makes none."""
         return None if self.sends is None else self.sends(model, names, *arguments)
+
+    def is_taken(self, model: RunningState, arguments: tuple[Any, ...]) -> bool:
+        """Whether the harness takes the action here."""
+        return self.only_if is None or self.only_if(model, *arguments)
+
+    def made(self, session: Session, expected: Transition, answered: str, state: Rest) -> Transition:
+        """The step that was made: claims are asked about what it was, not about what it was to be."""
+        action, arguments = expected.action, expected.arguments
+        if self.turned_out is not None:
+            name, arguments = self.turned_out(session, *arguments)
+            action = session.plan.oracle.protocol.actions[name]
+        if action is not expected.action:
+            answered = "ok" if action.is_operation else "done"
+        return Transition(action, arguments, answered, state)
+
+    def otherwise(self, expected: Transition, made: Transition) -> str:
+        """What to say if the step turned out to be another one than the model makes here."""
+        if made.action is expected.action:
+            return ""
+        there, done = expected.action, made.action
+        return f"the model does {there.name} here ({there.doc}), the implementation did {done.name}"
 
     @property
     def takes_lease_ms(self) -> bool:

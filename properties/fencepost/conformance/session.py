@@ -36,6 +36,7 @@ from fencepost.conformance.counterparts import (
     counterpart_of,
     embedded,
     observed_variables,
+    part_of,
     performance_of,
     reach_of,
 )
@@ -52,7 +53,7 @@ from fencepost.conformance.vocabulary import (
 from fencepost.conformance.watchdog import watching
 from fencepost.model import FencepostError, ModelError
 from fencepost.model.concrete import RunningState, values_of
-from fencepost.model.core.state import workers
+from fencepost.model.core.state import WORKER, workers
 from fencepost.model.domains import Element
 from fencepost.model.ground import label_of
 from fencepost.properties import REFUSALS, Claim
@@ -134,7 +135,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Find the mapping of each action and of each stored variable; MappingError when one is missing."""
-        protocol, offered = self.oracle.protocol, self.adapter.capabilities
+        protocol = self.oracle.protocol
+        self.adapter = part_of(self.adapter, protocol)
+        offered = self.adapter.capabilities
         self.observed = observed_variables(protocol, offered)
         found = {a.name: performance_of(protocol, a) for a in protocol.actions.values()}
         allowed = {a.name for a in self.oracle.actions()}
@@ -255,6 +258,11 @@ class Session:
         """The state in which the run stands, to be read."""
         return self.plan.oracle.reader(self.state)
 
+    @property
+    def world(self) -> Any:
+        """The adapter's world."""
+        return self._world
+
     def worker(self, w: Element) -> Worker:
         """The handle of a worker that runs."""
         return self._handles[w.label]
@@ -327,7 +335,12 @@ class Session:
 
     def choices(self, action: str) -> list[tuple[int, ...]]:
         """The argument codes with which an action is possible now."""
-        return [] if self.over else list(self._moves.get(action, ()))
+        if self.over:
+            return []
+        how, possible = self.plan.performances.get(action), self._moves.get(action, {})
+        if how is None or how.only_if is None:
+            return list(possible)
+        return [codes for codes, made in possible.items() if how.is_taken(self.model, made.arguments)]
 
     def play(self, move: Move) -> Step | None:
         """Make a move; None when it is not possible now. What went wrong is in the step, and in `over`."""
@@ -340,7 +353,7 @@ class Session:
         else:
             how = self.plan.performances.get(move.action)
             expected = self._moves.get(move.action, {}).get(move.arguments)
-            if how is None or expected is None:
+            if how is None or expected is None or not how.is_taken(self.model, expected.arguments):
                 return None
             step = self._do(move, how, expected)
         self.steps.append(step)
@@ -418,7 +431,8 @@ class Session:
         witnessed: tuple[str, ...] = ()
         try:
             state = self._followed(expected, told, answered, asked_for)
-            made = Transition(expected.action, expected.arguments, answered, state)
+            made = how.made(self, expected, answered, state)
+            wrong = wrong or how.otherwise(expected, made)
             wrong = wrong or self._stored_wrongly(expected, how, before, state, answered)
             landed = self._seen.landed[len(earlier.landed) :]
             broken, witnessed = self.plan.judged(start, made, landed)
@@ -471,6 +485,9 @@ class Session:
         if isinstance(told, Ok):
             seen = self._seen.told(told.row, told.entry, asked_for, told.held)
             as_told = embedded(oracle.protocol, self.plan.observed, seen)
+        # What a worker has in memory it has after the step: no call tells it.
+        known = [n for n in as_told if oracle.protocol.variables[n].home == WORKER]
+        as_told = {name: value for name, value in as_told.items() if name not in known}
         return oracle.followed(
             self.state, expected, called=told is not None, outcome=answered, told=as_told, stored=stored
         )

@@ -128,7 +128,7 @@ class Search:
     tally: Tally = field(default_factory=Tally)
     broken: dict[str, Tape] = field(default_factory=dict)
     beyond: frozenset[str] = frozenset()
-    """Witnesses that with such a downstream the model itself does not come to."""
+    """Witnesses that with such an adapter the model itself does not come to."""
     first_s: dict[str, float] = field(default_factory=dict)
     """After how many seconds each claim broke for the first time."""
     began: float = field(default_factory=time.perf_counter)

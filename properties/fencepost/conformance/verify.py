@@ -35,7 +35,6 @@ from fencepost.conformance.runs import (
 from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, Move, Plan, Session, Step
 from fencepost.conformance.silence import FAULTS, reading_unseen, saying_nothing
 from fencepost.conformance.subjects import subject_of
-from fencepost.conformance.vocabulary import has_downstream
 from fencepost.model import Protocol, Scope
 from fencepost.properties import Claim
 
@@ -137,7 +136,7 @@ class Search:
     tally: Tally = field(init=False)
     broken: dict[str, list[Step]] = field(default_factory=dict)
     beyond: frozenset[str] = frozenset()
-    """Witnesses that with such a downstream the model itself does not come to."""
+    """Witnesses that with such an adapter the model itself does not come to."""
 
     def __post_init__(self) -> None:
         """Begin to count."""
@@ -231,7 +230,11 @@ def goals_of(plan: Plan) -> tuple[Goal, ...]:
     )
     if key not in _GOALS:
         found = goals(
-            protocol, scope, offered=plan.performances, claims=plan.claims, witnesses=plan.witnesses
+            protocol,
+            scope,
+            offered=plan.performances,
+            claims=plan.claims,
+            witnesses=(*plan.witnesses, *counterpart_of(protocol).aims),
         )
         journeys = counterpart_of(protocol).journeys
         more = () if journeys is None else journeys(scope)
@@ -241,21 +244,21 @@ def goals_of(plan: Plan) -> tuple[Goal, ...]:
 
 
 def beyond_reach(plan: Plan) -> frozenset[str]:
-    """The witnesses that the model does not come to because of what the downstream cannot do.
+    """The witnesses that the model does not come to because of what the adapter does not have.
 
     None where the adapter offers less than the model may do: then that may be why.
     """
     less = {a.name for a in plan.oracle.actions()} - set(plan.performances)
-    if less or not has_downstream(plan.oracle.protocol):
+    if less or not counterpart_of(plan.oracle.protocol).narrows:
         return frozenset()
     reached = {name for goal in goals_of(plan) for name in (goal.name, *goal.also)}
     return frozenset({w.name for w in plan.witnesses} - reached)
 
 
 def silent(claim: Claim, beyond: Collection[str]) -> str:
-    """Why nothing is said about a claim with such a downstream, if none of its witnesses can come about."""
+    """Why nothing is said about a claim with such an adapter, if none of its witnesses can come about."""
     if claim.witnesses and all(w in beyond for w in claim.witnesses):
-        return f"with such a downstream the model comes to no {' and no '.join(claim.witnesses)}"
+        return f"with what the adapter has the model comes to no {' and no '.join(claim.witnesses)}"
     return ""
 
 

@@ -75,6 +75,8 @@ class Names:
     """The request that is being decided, or was decided last."""
     handles: Handles | None = None
     """What the run has open, where that is not the handles of workers."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What the module of a protocol remembers of its own."""
 
     def commit_id(self, sender: Owner, c: Element) -> str:
         """The id of a commit: who sends it, in which incarnation, and which one it is."""
@@ -109,13 +111,14 @@ class Names:
             dict(self.receipts),
             dict(self.intents),
             list(self.landed),
+            notes=dict(self.notes),
         )
 
     def put_back(self, kept: Names) -> None:
         """Remember what was remembered then, and nothing else."""
         now = kept.kept()
         self.commit_ids, self.commits, self.receipts = now.commit_ids, now.commits, now.receipts
-        self.intents, self.landed, self.deciding = now.intents, now.landed, ""
+        self.intents, self.landed, self.deciding, self.notes = now.intents, now.landed, "", now.notes
 
     def owner(self, raw: tuple[Element, int]) -> Owner:
         """An owner of the model, as the implementation names it."""

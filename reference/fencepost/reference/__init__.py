@@ -6,6 +6,7 @@ single steps without ways back. `downstream_http.py` is imported by itself.
 Replay begins at `replay.py`; it is a style of its own, beside all that.
 """
 
+from fencepost.reference.checkpoint import BadCheckpointError, Checkpoint, Checkpoints, Problem, Stored
 from fencepost.reference.downstream import Downstream, open_downstream
 from fencepost.reference.downstream_broken import BROKEN_DOWNSTREAMS
 from fencepost.reference.downstream_observe import DownstreamObservation, observe_downstream
@@ -136,8 +137,11 @@ __all__ = [
     "Answer",
     "Approval",
     "ArgumentError",
+    "BadCheckpointError",
     "Beginning",
     "Capabilities",
+    "Checkpoint",
+    "Checkpoints",
     "Command",
     "CommandType",
     "Commit",
@@ -179,6 +183,7 @@ __all__ = [
     "Outcome",
     "Overtaken",
     "Owner",
+    "Problem",
     "Receipt",
     "Recorded",
     "RecordedRefusal",
@@ -205,6 +210,7 @@ __all__ = [
     "Store",
     "StoreBusyError",
     "StoreError",
+    "Stored",
     "TakesEffects",
     "Timer",
     "Tombstone",

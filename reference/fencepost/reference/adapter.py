@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.conformance import adapter as a
+from fencepost.conformance.recovering import RecoveringAdapter
 from fencepost.reference.adapter_replay import OfReplay
 from fencepost.reference.adapter_triggers import Door, OfTriggers
 from fencepost.reference.downstream import open_downstream
@@ -244,6 +245,17 @@ class SqliteAdapter(OfTriggers, OfReplay):
             revisioned=a.Ability.REVISIONED in can,
         )
 
+    def recovering(self) -> RecoveringAdapter:
+        """The adapter of its recoveries."""
+        from fencepost.reference.adapter_recovery import RecoveringSqlite
+
+        return RecoveringSqlite(
+            self.name,
+            model_variant=self.model_variant,
+            deviations=self.deviations,
+            directory=self.directory,
+        )
+
     def stamp(self, world: World) -> tuple[int, ...]:
         """SQLite's own numbers for what has been committed to each file."""
         return tuple(rewinder.stamp() for rewinder in _rewinders(world))
@@ -287,10 +299,10 @@ def make_sqlite(
 
 
 def make_reference() -> SqliteAdapter:
-    """The adapter of all that the reference has: the store, and a downstream with every ability."""
+    """The adapter of all that the reference has, with a downstream that has every ability."""
     return make_sqlite(
         downstream=(a.Ability.FENCED, a.Ability.KEYED, a.Ability.REVISIONED),
-        capabilities=a.EVERYTHING | {a.Capability.TRIGGERS, a.Capability.REPLAY},
+        capabilities=frozenset(a.Capability),
     )
 
 

@@ -1,6 +1,8 @@
-"""Drive one pass: look, acquire, check the definition again, do all there is to do (§8, §14).
+"""Drive one pass: look, acquire, check again, do all there is to do (§8, §14).
 
-What was checked before the lease is advisory, and only spares a lease that would be taken for nothing.
+The order is that of §8: the checkpoint (`session.begin`), the definition, the lease, both again on the row
+that acquire returned, then what an earlier owner left, and only then what may start. What was checked before
+the lease is advisory, and only spares a lease that would be taken for nothing.
 """
 
 from __future__ import annotations
@@ -112,7 +114,7 @@ def _all_there_is_to_do(run: Pass, *, starts: bool) -> NoReturn:
 # Definitions and checkpoints (§8, §14).
 
 
-def _known(row: Row, workflows: Sequence[Workflow]) -> tuple[Workflow | None, str | None]:
+def code_for(row: Row, workflows: Sequence[Workflow]) -> tuple[Workflow | None, str | None]:
     """The code that may go on with an instance, and the migration that this takes, if one."""
     own = [workflow for workflow in workflows if row.definition and workflow.id == row.definition.id]
     for workflow in own:
@@ -149,7 +151,7 @@ def _advised(store: Store, instance: str, workflows: Sequence[Workflow], *, star
         raise RunEndsError(Run(Ended.WAITING, instance, why=why))
     requests = reading(instance, lambda: store.inbox(instance, unconsumed=True))
     todo = next_todo(row, requests, reading(instance, store.now_ms))
-    workflow, migration = _known(row, workflows)
+    workflow, migration = code_for(row, workflows)
     migrates = migration is not None and _may_leave(row, todo)
     waits = todo.what is What.WAIT or (todo.what in STARTS and not starts)
     handed_over = workflow is None and row.manual_cause is not None
@@ -170,12 +172,12 @@ def _opened(session: Session, workflows: Sequence[Workflow], notifier: TakesEffe
     origin = reading(row.instance, lambda: session.store.origin(row.instance))
     if origin is None or row.definition is None or not _is_whole(row.definition.id, origin):
         session.end(Ended.REFUSED, "damaged: its input is not what it began with; nothing was changed")
-    workflow, migration = _known(row, workflows)
+    workflow, migration = code_for(row, workflows)
     if workflow is None:
-        _hand_over(session)
+        hand_over(session)
     run = Pass(session, workflow, origin, notifier)
     if migration is not None:
-        _migrate(run, migration)
+        migrate(run, migration)
     return run
 
 
@@ -191,7 +193,7 @@ def input_fingerprint(definition_id: str, value: object) -> str:
     return fingerprint("start", definition_id, 1, value)
 
 
-def _hand_over(session: Session) -> NoReturn:
+def hand_over(session: Session) -> NoReturn:
     """No code here may go on with the instance: a person decides, and its steps stay as they are."""
     row = session.row
     if row.manual_cause is None and row.definition is not None:
@@ -205,7 +207,7 @@ def _hand_over(session: Session) -> NoReturn:
     session.end(Ended.WAITING, f"a person: {session.row.manual_cause}")
 
 
-def _migrate(run: Pass, name: str) -> None:
+def migrate(run: Pass, name: str) -> None:
     """Give the instance the definition of this code, by a commit (§14)."""
     row = run.row
     todo = next_todo(row, run.requests(), run.now_ms())

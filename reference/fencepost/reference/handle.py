@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from fencepost.reference.values import StoreBusyError, StoreError
 
-Arguments: TypeAlias = Mapping[str, str | int | None]
+Arguments: TypeAlias = Mapping[str, str | int | bytes | None]
 Record: TypeAlias = tuple[Any, ...]
 
 BEGIN_WRITING: Final = "begin immediate"

@@ -82,6 +82,8 @@ SELECT migration, from_definition, from_fingerprint, to_definition, to_fingerpri
 FROM migrations ORDER BY migration
 """
 
+CHECKPOINTS: Final = "SELECT instance, checkpoint FROM checkpoints ORDER BY instance"
+
 STEP_ENTRIES: Final = """
 SELECT instance, step, state_version, status, attempt, intent_version, idempotency_key,
        receipt, unwinding, evidence
@@ -96,6 +98,7 @@ class Observation:
     `now_ms` is the high-water mark of the store's now. `rows`, each with its steps, are ordered by instance,
     `entries` by instance and state version, `step_entries` also by step, `requests` by instance and number,
     `origins` by source and event, `notifications` by instance and state version, `migrations` by name.
+    `checkpoints` are bytes by instance.
     """
 
     now_ms: int
@@ -106,6 +109,7 @@ class Observation:
     origins: tuple[Origin, ...] = ()
     notifications: tuple[Notified, ...] = ()
     migrations: tuple[Migration, ...] = ()
+    checkpoints: tuple[tuple[str, bytes], ...] = ()
 
     def row(self, instance: str) -> Row | None:
         """The row of one instance, if it is there."""
@@ -178,6 +182,7 @@ class Observer:
                 Migration(name, Definition(former, former_fingerprint), Definition(later, later_fingerprint))
                 for name, former, former_fingerprint, later, later_fingerprint in execute(MIGRATIONS)
             ),
+            checkpoints=tuple(execute(CHECKPOINTS)),
         )
 
     def close(self) -> None:

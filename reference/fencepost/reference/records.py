@@ -35,7 +35,7 @@ from fencepost.reference.values_inbox import (
 ROW_COLUMNS: Final = 12
 """How many columns of `instances` stand first in every record that tells of a row."""
 
-Parameters: TypeAlias = dict[str, str | int | None]
+Parameters: TypeAlias = dict[str, str | int | bytes | None]
 """The parameters of a statement, by name."""
 
 

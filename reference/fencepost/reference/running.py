@@ -28,6 +28,7 @@ EXPLANATIONS: Final = {
     "commit": EXPLANATION,
     "read": EXPLANATION,
     "begin": EXPLANATION,
+    "vouch": EXPLANATION,
     "redeliver": sql_inbox.REDELIVER_EXPLANATION,
     "request": sql_inbox.REQUEST_EXPLANATION,
 }

@@ -7,11 +7,12 @@ so that above it each commit was accepted, or the run has ended.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NoReturn
 
 from fencepost.reference import codes
+from fencepost.reference.checkpoint import BadCheckpointError, Stored, steps_of
 from fencepost.reference.downstream_values import TakesEffects
 from fencepost.reference.store import Store
 from fencepost.reference.values import (
@@ -59,6 +60,8 @@ class Ended(StrEnum):
     """The lease is over or somebody else's; whoever has it goes on."""
     REFUSED = "refused"
     """The store refused a commit though the lease was in order: the instance is not one of these steps."""
+    BAD_CHECKPOINT = "bad-checkpoint"
+    """The checkpoint is damaged, tampered with, or of something else: a person looks. Nothing was written."""
     NOT_ACQUIRED = "not-acquired"
     """The lease was not to be had; the run's code says why."""
 
@@ -204,6 +207,25 @@ class Session:
         self.row = row
         self.steps = {step.step: step for step in row.steps}
 
+    def check(self) -> None:
+        """Check the checkpoint on the row that acquire returned, and resume from it (§8, step 3).
+
+        Ends the run if it is bad, with the lease released, or if the row is no longer that one.
+        """
+        if self.store.checkpoints is None:
+            return
+        stored = _stored(self.store, self.row.instance)
+        if stored.row.lease_version != self.token:
+            self.end(Ended.LOST, codes.STALE_LEASE_VERSION)
+        try:
+            checkpoint = self.store.checkpoints.check(stored)
+            steps = stored.row.steps if checkpoint is None else steps_of(checkpoint)
+        except BadCheckpointError as error:
+            self.release()
+            self.end(Ended.BAD_CHECKPOINT, str(error))
+        self.see(replace(stored.row, steps=steps))
+        self.at("checkpoint checked")
+
     def may_send(self) -> None:
         """Ends the run if no effect may start any more: the lease is over, or was not renewed (§3)."""
         before_ms = self.monotonic_ms()
@@ -264,9 +286,12 @@ def begin(
 ) -> Session:
     """Acquire the lease; raises `RunEndsError` if it is not to be had.
 
-    A lease whose reply was lost is not adopted: it is released, and another one acquired (§3).
+    Where checkpoints are kept, that of the instance is checked before and after (§8). What is found before is
+    advice: it spares a lease that would be taken for nothing. A lease whose reply was lost is not adopted: it
+    is released, and another one acquired (§3).
     """
     whole("begin", "lease_ms", lease_ms, lowest=1)
+    advise(store, instance)
     for _ in range(TRIES):
         deadline_ms = monotonic_ms() + lease_ms
         try:
@@ -283,7 +308,32 @@ def begin(
         session = Session(store, downstream, owner, answer.value, lease_ms, deadline_ms, monotonic_ms, at)
         session.see(answer.value)
         at("acquired")
+        session.check()
         return session
+    raise RunEndsError(Run(Ended.UNDECIDED, instance, why="the store does not answer"))
+
+
+def advise(store: Store, instance: str) -> None:
+    """Look at the checkpoint before acquiring (§8, step 1): ends the run if it is bad now."""
+    if store.checkpoints is None:
+        return
+    try:
+        store.checkpoints.check(_stored(store, instance))
+    except BadCheckpointError as error:
+        raise RunEndsError(Run(Ended.BAD_CHECKPOINT, instance, why=str(error))) from error
+
+
+def _stored(store: Store, instance: str) -> Stored:
+    for _ in range(TRIES):
+        try:
+            answer = store.stored(instance)
+        except ArgumentError:
+            raise
+        except StoreError:
+            continue
+        if isinstance(answer, Refused):
+            raise RunEndsError(Run(Ended.NOT_ACQUIRED, instance, why=answer.code))
+        return answer.value
     raise RunEndsError(Run(Ended.UNDECIDED, instance, why="the store does not answer"))
 
 

@@ -14,18 +14,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fencepost.reference import sql_history, sql_inbox, sql_schema, sql_steps, sql_undo
+from fencepost.reference import sql_checkpoints, sql_history, sql_inbox, sql_schema, sql_steps, sql_undo
 
 APPLICATION_ID: Final = 0x46504F53
 """Marks the file as ours ("FPOS"), in the field that SQLite's header has for it."""
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Rises with each change of the tables; kept in `pragma user_version`."""
 
 SCHEMA: Final = sql_history.VERSION_1
 """What makes version 1 in an empty file."""
 
-UPGRADES: Final = {1: sql_history.TO_VERSION_2, 2: sql_schema.TO_VERSION_3}
+UPGRADES: Final = {
+    1: sql_history.TO_VERSION_2,
+    2: sql_schema.TO_VERSION_3,
+    3: sql_checkpoints.TO_VERSION_4,
+}
 """By version, what makes the next version of it. A new file is upgraded at once."""
 
 
@@ -178,6 +182,9 @@ class Statements:
     workable: str = sql_inbox.WORKABLE
     runnable_steps: str = sql_inbox.RUNNABLE_STEPS
     due_timers: str = sql_inbox.DUE_TIMERS
+    write_checkpoint: str = sql_checkpoints.WRITE_CHECKPOINT
+    read_checkpoint: str = sql_checkpoints.READ_CHECKPOINT
+    vouch: str = sql_checkpoints.VOUCH
 
 
 STATEMENTS: Final = Statements()

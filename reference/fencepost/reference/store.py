@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from fencepost.reference import inbox, sql_steps
+from fencepost.reference.checkpoint import Checkpoints, Stored
 from fencepost.reference.handle import Record
 from fencepost.reference.records import (
     Parameters,
@@ -44,6 +45,7 @@ from fencepost.reference.values import (
     StepChange,
     StepEntry,
     StepStatus,
+    StoreError,
     checked_owner,
     text,
     whole,
@@ -76,7 +78,9 @@ class Store:
         *,
         clock_ms: Callable[[], int],
         statements: Statements = STATEMENTS,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
+        self.checkpoints: Final = checkpoints
         self._run: Final = Running(connection, clock_ms=clock_ms, statements=statements)
         self._connection: Final = connection
         self._statements: Final = statements
@@ -131,14 +135,14 @@ class Store:
             if logged is not None:
                 return Ok(logged)
             parts = list(self._parts(commit))
-            if not parts:
-                return self._compare_and_set(arguments)
-            self._connection.execute(sql_steps.SAVEPOINT)
+            if parts:
+                self._connection.execute(sql_steps.SAVEPOINT)
             accepted = self._compare_and_set(arguments)
             if isinstance(accepted, Refused):
                 return accepted
             code = self._write(parts, arguments)
             if code is None:
+                self._seal(commit.instance, accepted.value.lease_version)
                 return accepted
             self._connection.execute(sql_steps.ROLLBACK_TO_SAVEPOINT)
             return run.seen(code, commit.instance)
@@ -186,6 +190,16 @@ class Store:
                 self._connection.execute(self._statements.append_step, both)
         return None
 
+    def _seal(self, instance: str, lease_version: int) -> None:
+        """Write the checkpoint of what now stands, as a commit under this lease version left it (§14)."""
+        if self.checkpoints is None:
+            return
+        row = self._run.read(instance)
+        if isinstance(row, Refused):
+            raise StoreError(f"the row of {instance!r} went missing within a transaction")
+        sealed = self.checkpoints.sealed(row.value, lease_version=lease_version)
+        self._run.rows(self._statements.write_checkpoint, {"instance": instance, "checkpoint": sealed})
+
     # Those without a lease.
 
     def trigger(self, source: str, event_id: str, beginning: Beginning) -> Answer[Row]:
@@ -212,6 +226,26 @@ class Store:
         """Record the receipt of a notification (§13), also after the end of its instance; the first stays."""
         return inbox.delivered(self._run, instance, key, receipt)
 
+    def vouch(self, instance: str, *, expected_state_version: int) -> Answer[Row]:
+        """Write the checkpoint of an instance anew, on a person's word that row and steps are right (§14).
+
+        For an instance whose checkpoint is bad, or that has none because workers without checkpoints ran it.
+        It makes whatever stands there the truth: first compare it with what happened. Refused while a lease
+        is live, and if the state version is not the one that was looked at.
+        """
+        expected = whole("vouch", "expected_state_version", expected_state_version)
+        name = text("vouch", "instance", instance)
+        arguments: Parameters = {"instance": name, "expected_state_version": expected}
+        if self.checkpoints is None:
+            raise ArgumentError(
+                "vouch: the store keeps no checkpoints; open it with checkpoints=Checkpoints()"
+            )
+        with self._run.writing() as now_ms:
+            row = self._run.guarded(self._statements.vouch, {**arguments, "now_ms": now_ms})
+            if isinstance(row, Ok):
+                self._seal(instance, self._stored(row.value).lease_version)
+            return self._run.with_steps(row)
+
     # Reading.
 
     def read(self, instance: str) -> Answer[Row]:
@@ -219,6 +253,20 @@ class Store:
         text("read", "instance", instance)
         with self._run.reading():
             return self._run.read(instance)
+
+    def stored(self, instance: str) -> Answer[Stored]:
+        """The row with its steps, and its checkpoint, all of one moment: to check one by the other (§8)."""
+        text("stored", "instance", instance)
+        with self._run.reading():
+            row = self._run.read(instance)
+            return row if isinstance(row, Refused) else Ok(self._stored(row.value))
+
+    def _stored(self, row: Row) -> Stored:
+        found = self._run.rows(
+            self._statements.read_checkpoint, {"instance": row.instance, "state_version": row.state_version}
+        )
+        ((lease_version, checkpoint),) = found
+        return Stored(row, lease_version, checkpoint)
 
     def ask(self, instance: str, commit_id: str) -> Answer[tuple[Entry | None, Row]]:
         """The question after a lost reply (§4): the entry of a commit id, if any, and the row with it.
