@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.checker.support import lock, lock_claims
 
+from fencepost.checker.explain import false_parts
 from fencepost.checker.explore import check, replayed
 from fencepost.checker.fingerprints import canonical
 from fencepost.checker.subject import Subject
@@ -236,3 +237,14 @@ def test_an_equality_is_the_same_whichever_operand_was_made_first(*, swapped: bo
     assert one == other
     assert one != canonical(t.eq(t.add(a, t.integer(1)), b))
     assert one != canonical(t.eq(a, b))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_why_a_claim_is_false_is_told_alike_whichever_operand_was_made_first(*, swapped: bool) -> None:
+    number, name = Counter("number"), f"told {swapped}"
+    made = [t.variable(f"{x} {name}", number) for x in ("ba" if swapped else "ab")]
+    a, b = sorted(made, key=t.show)
+    values = {f"a {name}": 1, f"b {name}": 2}
+
+    assert t.show(t.eq(b, a)) == f"(a {name} == b {name})"
+    assert false_parts(t.eq(b, a), values) == [f"a {name} (1) is not b {name} (2)"]

@@ -1,7 +1,7 @@
 """Runs the commands of console blocks and compares what they print with what the page says.
 
-A block holds lines ``$ command``, each followed by its output. Commands are `fencepost`, `pytest` and
-``echo $?``. A line ``…`` in the output of a page stands for any number of lines. A comment
+A block holds lines ``$ command``, each followed by its output. Commands are `fencepost`, `pytest`, `python`
+with a file, and ``echo $?``. A line ``…`` in the output of a page stands for any number of lines. A comment
 ``<!-- run with: … -->`` above a block adds arguments that the page does not show, such as more time for a
 busy machine.
 """
@@ -15,8 +15,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
+
+from fencepost.cli.main import run
 
 from .pages import EXAMPLES, REWRITE, Block, blocks, with_block
 
@@ -64,6 +68,12 @@ PATTERNS = (
 """What is not compared: a pattern, and what stands for it."""
 
 ELISION = "…"
+
+COLUMNS = "100"
+"""How wide the output of commands is."""
+
+ONLY_LOOKS = ("check", "list", "explain")
+"""The commands of `fencepost` that start no process and leave nothing in this one."""
 
 
 def normal(text: str, *, strict: bool = False) -> str:
@@ -117,14 +127,18 @@ class Console:
         return text
 
     def process(self, words: list[str]) -> tuple[str, int]:
-        modules = {"fencepost": "fencepost.cli.main", "pytest": "pytest"}
-        assert words[0] in modules, f"no program {words[0]!r} in pages: {', '.join(modules)} and echo $?"
+        programs = {
+            "fencepost": ("-m", "fencepost.cli.main"), "pytest": ("-m", "pytest"), "python": (),
+        }  # fmt: skip
+        assert words[0] in programs, f"no program {words[0]!r} in pages: {', '.join(programs)} and echo $?"
+        if words[0] == "fencepost" and words[1] in ONLY_LOOKS and "--with" not in words:
+            return self.here(words[1:])
         # Where CI is set, pytest prints more.
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "COV_")) and k != "CI"}
         done = subprocess.run(
-            [sys.executable, "-m", modules[words[0]], *words[1:]],
+            [sys.executable, *programs[words[0]], *words[1:]],
             cwd=self.directory,
-            env={**kept, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
+            env={**kept, "COLUMNS": COLUMNS, "PYTHONIOENCODING": "utf-8"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -132,6 +146,19 @@ class Console:
         )
         # What lies in this directory is named as from here.
         return done.stdout.replace(f"{self.directory}{os.sep}", ""), done.returncode
+
+    def here(self, arguments: list[str]) -> tuple[str, int]:
+        """The same in this process, where the models are there already: to load them is most of the work."""
+        text = StringIO()
+        before = os.environ.get("COLUMNS")
+        os.environ["COLUMNS"] = COLUMNS
+        try:
+            with chdir(self.directory), redirect_stdout(text), redirect_stderr(text):
+                code = run(arguments)
+        finally:
+            os.environ.pop("COLUMNS")
+            os.environ.update({} if before is None else {"COLUMNS": before})
+        return text.getvalue(), code
 
     def learn_tokens(self, documented: str, printed: str) -> None:
         """Which run the page means by a name: names follow from content, so they change with the model."""

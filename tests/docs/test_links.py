@@ -12,7 +12,7 @@ import pytest
 
 from fencepost.cli.main import COMMANDS
 
-from .pages import EXAMPLES, NAMES, PROJECT, blocks, prose
+from .pages import EXAMPLES, NAMES, PAGES, PROJECT, blocks, prose
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -94,3 +94,11 @@ def test_every_example_is_on_a_page() -> None:
     examples = [str(path.relative_to(PROJECT)) for path in EXAMPLES.rglob("*.py")]
     unused = [name for name in examples if name not in pages and name.removeprefix("docs/") not in pages]
     assert unused == []
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    readme = PROJECT / "README.md"
+    targets = LINK.findall(prose(readme.read_text(encoding="utf-8")))
+    linked = {(PROJECT / target.partition("#")[0]).resolve() for target in targets}
+    pages = [p for p in PAGES if p.is_relative_to(PROJECT / "docs")]
+    assert [str(p.relative_to(PROJECT)) for p in pages if p not in linked] == []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.cli.errors import shown_place
 from fencepost.cli.text import amount
-from fencepost.model.lint import helpers_of
+from fencepost.model.lint import helpers_by_name
 from fencepost.model.protocol import Action, did_you_mean
 from fencepost.properties import REFUSALS, REGISTRY, Claim, Kind
 
@@ -127,19 +129,32 @@ def names(subject: Subject, kind: str) -> list[str]:
 
 
 def refusal_codes(action: Action) -> list[str]:
-    """The codes that an action can be refused with, in the order of its text."""
-    return list(dict.fromkeys(_codes(action.function, set())))
+    """The codes that an action can be refused with, in the order in which they are asked."""
+    return list(dict.fromkeys(_codes(action.function, ())))
 
 
-def _codes(function: Callable[..., Any], seen: set[Any]) -> Iterator[str]:
+def _codes(function: Callable[..., Any], callers: tuple[CodeType, ...]) -> Iterator[str]:
+    """The codes in a function's text, and at the place of each helper those in the text of that one."""
     plain = inspect.unwrap(function)
-    if plain in seen or not hasattr(plain, "__code__"):
+    if not isinstance(plain, FunctionType) or plain.__code__ in callers:
         return
-    seen.add(plain)
-    constants = plain.__code__.co_consts
-    yield from (c for c in constants if isinstance(c, str) and c in REFUSALS)
-    for helper in helpers_of(plain):
-        yield from _codes(helper, seen)
+    helpers: dict[str, list[Callable[..., Any]]] = {}
+    for name, helper in helpers_by_name(plain):
+        helpers.setdefault(name, []).append(helper)
+    for found in _words(plain.__code__):
+        if found in REFUSALS:
+            yield found
+        for helper in helpers.get(found, ()):
+            yield from _codes(helper, (*callers, plain.__code__))
+
+
+def _words(code: CodeType) -> Iterator[str]:
+    """The texts and the outside names of some code, and of code nested in it, in order."""
+    for instruction in dis.get_instructions(code):
+        if isinstance(instruction.argval, CodeType):
+            yield from _words(instruction.argval)
+        elif instruction.opname in ("LOAD_CONST", "LOAD_GLOBAL", "LOAD_DEREF"):
+            yield from [instruction.argval] if isinstance(instruction.argval, str) else []
 
 
 @dataclass(frozen=True, slots=True)

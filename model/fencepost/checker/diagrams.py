@@ -75,7 +75,9 @@ def _mermaid_moment(made: Diagram, moment: Moment, ids: Mapping[str, str]) -> It
             yield f"Note over {ids[lane]}: " + "<br/>".join(escaped(x) for x in [*first, *notes])
             drawn = True
     if not drawn:
-        yield f"Note over {ids[moment.by or made.lanes[0]]}: {escaped(label)}"
+        # Nobody's step, such as that of the clock, is noted across all lanes.
+        across = dict.fromkeys([made.lanes[0], made.lanes[-1]] if moment.by is None else [moment.by])
+        yield f"Note over {','.join(ids[lane] for lane in across)}: {escaped(label)}"
 
 
 def _mermaid_exchange(moment: Moment, exchange: Exchange, ids: Mapping[str, str]) -> Iterator[str]:

@@ -66,6 +66,8 @@ def _sentence(term: t.Term, values: Values) -> str:
         sign = {"eq": ("is", "is not"), "le": ("is at most", "is above")}[term.op]
         true = bool(evaluate(term, values))
         a, b = term.args
+        if term.op == "eq" and not t.is_const(b):  # they stand in the order in which they were first made
+            a, b = sorted((a, b), key=lambda x: _name(x, values))
         return f"{_named(a, values)} {sign[0] if true else sign[1]} {_named(b, values, other=a)}"
     word = str(term.payload)
     if word.startswith("step "):

@@ -66,9 +66,17 @@ def mark_checked(function: FunctionType) -> None:
 
 
 def function_tree(function: Callable[..., Any]) -> tuple[ast.AST, int]:
-    """The syntax tree of a function's own source, and by how much its line numbers must be raised."""
+    """The syntax tree of a function's own source, and by how much its line numbers must be raised.
+
+    The tree is shared by all who ask: copy it before you change it.
+    """
     shift = function.__code__.co_firstlineno - 1
-    node = copy.deepcopy(_definition(function))
+    return _shifted(_definition(function), shift)
+
+
+@functools.cache
+def _shifted(definition: Definition, shift: int) -> tuple[ast.AST, int]:
+    node = copy.deepcopy(definition)
     ast.increment_lineno(node, -shift)
     if isinstance(node, ast.Lambda):
         return ast.Module([ast.copy_location(ast.Expr(node), node)], []), shift
@@ -77,8 +85,15 @@ def function_tree(function: Callable[..., Any]) -> tuple[ast.AST, int]:
 
 def helpers_of(function: FunctionType) -> Iterator[Callable[..., Any]]:
     """The functions, not the language's own, that a function names."""
+    for _, helper in helpers_by_name(function):
+        yield helper
+
+
+def helpers_by_name(function: FunctionType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The same, each with the name by which the function uses it."""
     for outside in names_outside(function):
-        yield from _helper(outside)
+        for helper in _helper(outside):
+            yield outside.name, helper
 
 
 def _helper(outside: Outside) -> Iterator[FunctionType]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
+import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
@@ -142,10 +144,10 @@ class _Place:
 def _places(action: Action) -> Iterator[_Place]:
     for function in _functions(action, _matters):
         tree, shift = function_tree(function)
-        source = inspect.getsourcelines(function)[0]
+        source = linecache.getlines(function.__code__.co_filename)
         for node in ast.walk(tree):
             if isinstance(node, ast.stmt) and (changes := list(_changes(node))):
-                text = source[node.lineno - 1].strip().removesuffix(":")
+                text = source[node.lineno + shift - 1].strip().removesuffix(":")
                 for kind, how, change in changes:
                     yield _Place(kind, how, function, node.lineno + shift, text, change)
 
@@ -175,9 +177,9 @@ def _lines(action: Action, old: str, new: str) -> Iterator[_Place]:
     """The lines of an action and of all its helpers that have the text `old`, to be changed to `new`."""
     for function in _functions(action, lambda _: True):
         tree, shift = function_tree(function)
-        source = inspect.getsourcelines(function)[0]
+        source = linecache.getlines(function.__code__.co_filename)
         for line in dict.fromkeys(node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)):
-            text = source[line - 1].strip()
+            text = source[line + shift - 1].strip()
             if old in text and not text.startswith("def "):
                 yield _Place(LINE, "with", function, line + shift, text, _saying(text.replace(old, new)))
 
@@ -209,7 +211,11 @@ def _matters(helper: FunctionType) -> bool:
 
 
 def _writes_or_guards(function: FunctionType) -> bool:
-    tree, _ = function_tree(function)
+    return _tree_writes_or_guards(function_tree(function)[0])
+
+
+@functools.cache
+def _tree_writes_or_guards(tree: ast.AST) -> bool:
     statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
     return any(kind in (EFFECT, GUARD, REFUSAL) for node in statements for kind, _, _ in _changes(node))
 
@@ -351,11 +357,11 @@ def _edited(function: FunctionType, place: _Place) -> FunctionType:
     known = _EDITED_TREES.get(function.__code__)
     if known is None:
         tree, shift = function_tree(function)
-        ast.increment_lineno(tree, shift)
+        tree = ast.increment_lineno(copy.deepcopy(tree), shift)
     else:
-        tree = known
+        tree = copy.deepcopy(known)
     editor = _Replace(place.line, place)
-    new = editor.visit(copy.deepcopy(tree))
+    new = editor.visit(tree)
     if not editor.hit:
         raise ModelError(
             f"line {place.line} of {function.__name__} cannot be changed", instead="put it on its own line"

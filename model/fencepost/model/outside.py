@@ -92,8 +92,13 @@ def names_outside(function: FunctionType) -> Iterator[Outside]:
             yield Outside(name, getattr(builtins, name), line)
 
 
-def _loads(code: CodeType) -> Iterator[tuple[str, int, bool]]:
+@functools.lru_cache(maxsize=10_000)
+def _loads(code: CodeType) -> tuple[tuple[str, int, bool], ...]:
     """The names that code loads from outside: (name, line, whether it is a global)."""
+    return tuple(_loads_in(code))
+
+
+def _loads_in(code: CodeType) -> Iterator[tuple[str, int, bool]]:
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
         if instruction.positions is not None and instruction.positions.lineno is not None:

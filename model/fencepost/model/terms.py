@@ -472,8 +472,9 @@ _INFIX: Final = {"eq": "==", "le": "<=", "add": "+", "and": "and", "or": "or"}
 
 
 def show(term: Term) -> str:
-    """`term` as a person would write it."""
-    args = [show(a) for a in term.args]
+    """`term` as a person would write it; an equality alike, whichever operand was made first."""
+    order = sorted if term.op == "eq" and not is_const(term.args[1]) else list
+    args = order(show(a) for a in term.args)
     if term.op == "const":
         if isinstance(term.domain, Enumeration):
             return term.domain.members[int(term.payload or 0)].name

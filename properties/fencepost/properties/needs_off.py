@@ -1,7 +1,6 @@
 """Why a claim breaks under a fault that it needs off: a sentence for each pair, by protocol.
 
-The runs about outside effects are in `docs/needs-off.md`, which the tests make from a search; the other
-runs are only searched for. The tests report a pair without a run.
+The runs are in `docs/needs-off`, which the tests make from a search. They report a pair without a run.
 """
 
 from __future__ import annotations
