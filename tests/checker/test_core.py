@@ -26,7 +26,6 @@ ONLY_IN_IMPLEMENTATIONS = {
     "state-version-exhausted": "the models count commits without end; what cannot be given twice is a lease",
     "in-progress": "the downstream of the model decides a request in one step",
     "key-expired": "in the model an expired record is a fault, and looks like none",
-    "request-consumed": "the models do not tell what was consumed from what was never there",
     "no-such-migration": "the model of recovery tries no migration that is not registered",
     "no-such-step": "in the models all steps that are named exist",
     "no-such-notification": "in the models all notifications that are named exist",

@@ -131,10 +131,36 @@ def test_the_refusal_says_what_to_declare() -> None:
     assert "declare Capability.EFFECTS and write what EffectsAdapter names" in said
 
 
-@pytest.mark.parametrize("claim", ["S16", "compensation_in_order"])
+@pytest.mark.parametrize("claim", ["S22", "S23"])
 def test_a_claim_about_a_protocol_beside_which_nothing_can_be_run_is_refused(claim: str) -> None:
     done = fencepost("verify", "sqlite", claim)
 
     assert (done.code, done.out) == (2, "")
     said = " ".join(done.err.split())
-    assert f"{claim} is a claim about workflow, which implementations cannot be run beside yet" in said
+    assert f"{claim} is a claim about recovery, which implementations cannot be run beside yet" in said
+
+
+def test_one_protocol_of_several_can_be_named() -> None:
+    done = fencepost("verify", "sqlite", "order_is_kept", "--model", "workflow", "--examples", "1")
+
+    assert done.code == 0
+    assert "sqlite beside workflow" in done.out
+    assert "sqlite beside core" not in done.out
+    told = [line.split()[:2] for line in done.out.splitlines() if "order_is_kept" in line]
+    assert told == [["HELD", "S15"]]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "model", "why"),
+    [
+        ("sqlite", "triggers", "implementations cannot be run beside triggers yet"),
+        ("fencepost.reference.adapter:make_sqlite", "workflow", "sqlite does not declare to have workflow"),
+    ],
+)
+def test_a_protocol_that_an_implementation_does_not_have_is_refused_by_name(
+    adapter: str, model: str, why: str
+) -> None:
+    done = fencepost("verify", adapter, "--model", model)
+
+    assert (done.code, done.out) == (2, "")
+    assert why in " ".join(done.err.split())

@@ -18,9 +18,9 @@ import pytest
 from fencepost.checker.subject import UsageError
 from fencepost.conformance import Answer, Ok, Refused, Surroundings, Unknown
 from fencepost.conformance.gate import Pending, Task, Touch
+from fencepost.conformance.moves import Move
 from fencepost.conformance.refinement import Memory
 from fencepost.conformance.schedules import Dies, Follow, Item, Outcome, Schedule
-from fencepost.conformance.session import Move
 from fencepost.conformance.stage import Stage, _waits_to_commit
 from fencepost.conformance.verify import prepare
 

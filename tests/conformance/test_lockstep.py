@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.conformance.chosen_goals import goals_of
 from fencepost.conformance.goals import Goal
 from fencepost.conformance.lockstep import MOST_TRIES, Watch, machine, run_machine
+from fencepost.conformance.moves import Move, Step
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.runs import LOCK_STEP, SavedRun, saved_run, shortened
-from fencepost.conformance.session import Move, Plan, Session, Step
-from fencepost.conformance.verify import goals_of, prepare
+from fencepost.conformance.session import Session
+from fencepost.conformance.verify import prepare
 from fencepost.model.run import Runner, Transition
 from fencepost.reference.adapter import make_sqlite
 from fencepost.reference.broken_stores import BROKEN

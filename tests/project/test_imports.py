@@ -27,6 +27,7 @@ ADAPTERS = (
     "fencepost.reference.adapter_recovery",
     "fencepost.reference.adapter_replay",
     "fencepost.reference.adapter_triggers",
+    "fencepost.reference.adapter_workflow",
     "fencepost.reference.broken_recoveries",
     "fencepost.reference.broken_stores",
 )

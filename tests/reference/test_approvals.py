@@ -24,6 +24,7 @@ from .lifecycle import (
     MANUAL,
     RETRY,
     RUNNING,
+    UNWIND,
     WAITING,
     asked,
     begun,
@@ -65,10 +66,10 @@ def test_an_approval_is_not_for_changed_parameters_nor_for_another_step(store: S
     number = asked(store, YES)
     other = started("ship", fingerprint="print of other parameters")
     assert code(commit(store, replace(other, request=number))) == "illegal-transition"
-    assert code(commit(store, replace(started("pack"), request=number))) == "illegal-transition"
+    assert code(commit(store, replace(started("pack"), request=number))) == "no-such-request"
     mine = asked(store, replace(YES, request_id="other", fingerprint="print of other parameters"))
-    assert code(commit(store, replace(started("ship"), request=mine))) == "illegal-transition"
-    assert code(commit(store, replace(other, request=mine))) == "illegal-transition"
+    assert code(commit(store, replace(started("ship"), request=mine))) == "no-such-request"
+    assert code(commit(store, replace(other, request=mine))) == "no-such-request"
 
 
 def test_an_approval_survives_its_worker_and_is_spent_by_the_next(store: Store, clock: Clock) -> None:
@@ -84,8 +85,22 @@ def test_an_approval_recorded_after_its_deadline_is_refused(store: Store, clock:
     clock.now_ms = 1_999
     ok(store.request("order-1", YES))
     clock.now_ms = 2_000
-    assert code(store.request("order-1", NO)) == "deadline-passed"
+    assert code(store.request("order-1", replace(YES, request_id="late"))) == "deadline-passed"
     assert ok(store.request("order-1", YES)).recorded_at_ms == 1_999  # sent again
+
+
+def test_a_rejection_is_recorded_however_late_it_comes(store: Store, clock: Clock) -> None:
+    waiting(store)
+    clock.now_ms = 2_000
+    ok(commit(store, StepChange("ship", CANCELLED, request=asked(store, NO)), move=UNWIND))
+    assert ship(store).status is CANCELLED
+
+
+def test_a_deadline_does_not_wait_for_the_approval_of_something_else(store: Store, clock: Clock) -> None:
+    waiting(store)
+    asked(store, replace(YES, request_id="other", fingerprint="print of other parameters"))
+    clock.now_ms = 2_000
+    ok(commit(store, GIVE_UP))
 
 
 def test_a_deadline_does_not_fail_what_was_decided_in_time(store: Store, clock: Clock) -> None:
@@ -119,8 +134,8 @@ def test_the_worker_that_asks_may_set_the_deadline_from_now_on(store: Store, clo
 def test_a_rejection_cancels_the_step_and_does_not_start_it(store: Store) -> None:
     waiting(store)
     number = asked(store, NO)
-    assert code(commit(store, replace(started("ship"), request=number))) == "illegal-transition"
-    assert code(commit(store, StepChange("ship", CANCELLED))) == "illegal-transition"
+    assert code(commit(store, replace(started("ship"), request=number))) == "no-such-request"
+    assert code(commit(store, StepChange("ship", CANCELLED))) == "not-unwinding"
     ok(commit(store, StepChange("ship", CANCELLED, request=number), finishes=True))
     assert ok(store.read("order-1")).status == "cancelled"
 
@@ -139,8 +154,8 @@ def test_another_intent_of_the_step_needs_an_approval_of_its_own(store: Store, c
         another_attempt=True,
         evidence=Evidence.FENCED_AND_NOT_FOUND,
     )
-    assert code(commit(store, again)) == "illegal-transition"
-    assert code(commit(store, replace(again, request=second))) == "illegal-transition"  # for version 1
+    assert code(commit(store, again)) == "approval-needed"
+    assert code(commit(store, replace(again, request=second))) == "no-such-request"  # for version 1
 
 
 def test_another_intent_starts_once_it_has_been_approved_as_such(store: Store) -> None:
@@ -161,7 +176,7 @@ def test_another_intent_starts_once_it_has_been_approved_as_such(store: Store) -
 
 def test_a_step_waits_only_when_what_it_depends_on_has_succeeded(store: Store) -> None:
     begun(store, replace(GATED, depends_on=("charge",)), StepPlan("charge"))
-    assert code(commit(store, WAIT)) == "illegal-transition"
+    assert code(commit(store, WAIT)) == "dependency-unmet"
     assert store.runnable_steps("order-1") == ("charge",)
     ok(commit(store, started("charge")))
     ok(commit(store, succeeded("charge"), WAIT))  # in the order in which they are named

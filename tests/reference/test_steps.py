@@ -126,7 +126,7 @@ def test_a_commit_id_already_logged_is_answered_before_its_changes_are_looked_at
 def test_an_instance_finishes_only_when_each_of_its_steps_has_ended(store: Store) -> None:
     leased(store)
     ok(changed(store, StepChange("a", RUNNING), StepChange("b", RUNNING)))
-    assert code(changed(store, StepChange("a", SUCCEEDED), finishes=True)) == "illegal-transition"
+    assert code(changed(store, StepChange("a", SUCCEEDED), finishes=True)) == "unfinished-steps"
     ok(changed(store, StepChange("a", SUCCEEDED), StepChange("b", SUCCEEDED), finishes=True))
     assert ok(store.read("order-1")).status == "succeeded"
 
@@ -135,7 +135,7 @@ def test_an_instance_finishes_only_when_each_of_its_steps_has_ended(store: Store
 def test_an_instance_ends_as_its_steps_did(otherwise: StepStatus, store: Store) -> None:
     leased(store)
     ok(changed(store, StepChange("a", RUNNING), StepChange("b", RUNNING)))
-    assert code(changed(store, StepChange("a", otherwise), finishes=True)) == "illegal-transition"
+    assert code(changed(store, StepChange("a", otherwise), finishes=True)) == "unfinished-steps"
     ok(changed(store, StepChange("a", otherwise), StepChange("b", SUCCEEDED), finishes=True))
     assert ok(store.read("order-1")).status == otherwise
     assert code(store.acquire("order-1", BOB, lease_ms=LEASE_MS)) == "finished"
@@ -146,7 +146,7 @@ def test_an_instance_does_not_end_while_something_that_succeeded_has_to_be_undon
     to_undo = replace(STARTED, intent=replace(intent(), compensation="refund"))
     ok(changed(store, to_undo, StepChange("b", RUNNING)))
     ok(changed(store, StepChange("charge", SUCCEEDED, receipt="r1")))
-    assert code(changed(store, StepChange("b", FAILED), finishes=True)) == "illegal-transition"
+    assert code(changed(store, StepChange("b", FAILED), finishes=True)) == "unfinished-steps"
 
 
 def test_the_reason_for_unwinding_is_committed_before_a_tombstone_is_evidence(store: Store) -> None:
@@ -378,7 +378,8 @@ def test_changes_agree_with_the_oracle_on_the_whole_product(world: str, path: Pa
                 assert after.receipt == ((step.receipt if step else None) or change.receipt)
                 row = begin(store, world, clock, f"order-{number + 1}")
             else:
-                assert answer.code == "illegal-transition"
+                given_up = step is not None and step.unwinding is not None and change.intent is not None
+                assert answer.code in ("illegal-transition", *(("unwinding",) if given_up else ()))
     terminal = world in ("succeeded", "failed", "cancelled", "manual")
     assert (legal == 0) == terminal
 

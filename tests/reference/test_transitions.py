@@ -140,7 +140,7 @@ KINDS: dict[str, Kind] = {
         unwinds_before=2,
     ),
     "failed": Kind(commits=((STARTED,), (StepChange("it", FAILED, evidence=Evidence.RECORDED_REFUSAL),))),
-    "cancelled": Kind(commits=((StepChange("it", CANCELLED),),)),
+    "cancelled": Kind(commits=((StepChange("it", CANCELLED),),), unwinds_before=0),
     "handed over": Kind(commits=((STARTED,), (LOST,))),
     "handed over, no effect": Kind(commits=((StepChange("it", RUNNING),), (LOST,))),
     "handed over, compensating": Kind(
@@ -245,7 +245,7 @@ def changes(numbers: dict[str, int]) -> Iterator[StepChange]:
 
 # The oracle.
 
-ILLEGAL = "illegal-transition"
+ILLEGAL, NOT_OFFERED = "illegal-transition", "no-such-request"
 PAIRS = {
     PENDING: (RUNNING, WAITING, CANCELLED),
     WAITING: (RUNNING, CANCELLED, FAILED),
@@ -263,15 +263,13 @@ class At:
     situation: str
     unwinds: bool
     met: bool
-    first_to_undo: bool
+    in_the_way: str
     decided: bool
     request: Request | None
 
 
 def expected(at: At, change: StepChange) -> str:
     """The code of the refusal, or "ok"."""
-    if at.situation == "handed over":
-        return ILLEGAL
     if change.decision is not None:
         return settled(at, change)
     if change.status in (COMPENSATING, COMPENSATED):
@@ -281,14 +279,16 @@ def expected(at: At, change: StepChange) -> str:
 
 def forward(at: At, change: StepChange) -> str:
     step, to = at.step, change.status
+    if at.request is not None and not offers(at.request, step, change):
+        return NOT_OFFERED
     starts = to is RUNNING and (step.status is not RUNNING or change.another_attempt)
     schedules = to is RETRY and step.status is RUNNING
     effect = step.intent is not None
+    asks = to is WAITING
     legal = [
+        at.situation != "handed over",
         to in PAIRS.get(step.status, ()),
         not change.another_attempt or (step.status, to) == (RUNNING, RUNNING),
-        not (starts or schedules or to is WAITING) or not at.unwinds,
-        not (starts or to is WAITING) or at.met,
         step.status is not to or carries(change),
         # What goes only with one status.
         change.timer_at_ms is None or to is RETRY,
@@ -300,47 +300,59 @@ def forward(at: At, change: StepChange) -> str:
         # What a status needs.
         to is not WAITING or (step.needs_approval and change.approval_fingerprint is not None),
         not schedules or (change.timer_at_ms is not None and change.error_class is not None),
-        not schedules or (step.receipt is None and step.unwinding is None),
+        not schedules or step.receipt is None,
         not (schedules or change.another_attempt) or step.most_attempts is None,
         to is not MANUAL or change.reason is not None,
         to is not SUCCEEDED or not effect or (step.receipt or change.receipt) is not None,
         to not in (FAILED, CANCELLED) or not effect or change.evidence is not None,
         change.evidence is None or (step.receipt or change.receipt) is None,
         # Approvals and late results.
-        (step.status, to) != (PENDING, RUNNING) or not step.needs_approval,
         (step.status, to) != (WAITING, RUNNING) or change.request is not None,
-        (step.status, to) != (WAITING, CANCELLED) or change.request is not None or at.unwinds,
         (step.status, to) != (WAITING, FAILED) or step.approval_deadline_at_ms is not None,
-        at.request is None or serves(at.request, step, change),
+        at.request is None or step.status is WAITING or to is SUCCEEDED,
     ]
     if not all(legal):
         return ILLEGAL
+    if (starts or asks) and at.unwinds:
+        return "unwinding"
+    if to is CANCELLED and change.request is None and not at.unwinds:
+        return "not-unwinding"
     if starts and step.deadline_at_ms is not None:
         return "deadline-passed"
     if (step.status, to) == (RETRY, RUNNING) and step.timer_at_ms == LATER_MS:
         return "not-due"
     if (step.status, to) == (WAITING, FAILED):
-        if step.approval_deadline_at_ms == LATER_MS:
-            return "not-due"
-        if at.decided:
-            return "approval-recorded"
-    if (starts or schedules) and at.situation == "cancel requested":
+        return given_up_waiting(at)
+    return begins(at, to) if starts or asks else "ok"
+
+
+def given_up_waiting(at: At) -> str:
+    if at.step.approval_deadline_at_ms == LATER_MS:
+        return "not-due"
+    return "approval-recorded" if at.decided else "ok"
+
+
+def begins(at: At, to: StepStatus) -> str:
+    """Why a step does not start, or ask for its approval, that may go there."""
+    if at.situation == "cancel requested":
         return "cancel-requested"
-    return "ok"
+    if not at.met:
+        return "dependency-unmet"
+    needs = at.step.needs_approval and at.step.status is PENDING and to is RUNNING
+    return "approval-needed" if needs else "ok"
 
 
 def carries(change: StepChange) -> bool:
     return change.another_attempt or change.receipt is not None or change.timer_at_ms is not None
 
 
-def serves(request: Request, step: StepRow, change: StepChange) -> bool:
+def offers(request: Request, step: StepRow, change: StepChange) -> bool:
+    """Whether the request asks for this change."""
     match request.kind:
         case RequestKind.APPROVAL_DECISION:
-            fits = request.fingerprint == "print of it" and step.status is WAITING
-            return fits and (request.decision, change.status) in (
-                ("approved", RUNNING),
-                ("rejected", CANCELLED),
-            )
+            if request.decision == "rejected":
+                return change.status is CANCELLED
+            return change.status is RUNNING and request.fingerprint == step.approval_fingerprint
         case RequestKind.LATE_RESULT:
             return (
                 change.status is SUCCEEDED
@@ -358,10 +370,8 @@ def undone(at: At, change: StepChange) -> str:
     legal = [
         (step.status, to)
         in ((SUCCEEDED, COMPENSATING), (COMPENSATING, COMPENSATING), (COMPENSATING, COMPENSATED)),
-        at.unwinds,
         begins == (change.intent is not None),
         not begins or (step.intent is not None and step.intent.compensation is not None),
-        not begins or at.first_to_undo,
         not begins or not (change.another_attempt or change.receipt),
         step.status is not to or carries(change),
         to is not COMPENSATED or change.receipt is not None,
@@ -371,8 +381,12 @@ def undone(at: At, change: StepChange) -> str:
     ]
     if not all(legal):
         return ILLEGAL
+    if not at.unwinds or at.situation == "handed over":
+        return "not-unwinding"
     if change.another_attempt and step.timer_at_ms == LATER_MS:
         return "not-due"
+    if begins and at.in_the_way:
+        return at.in_the_way
     return "ok"
 
 
@@ -380,11 +394,12 @@ def settled(at: At, change: StepChange) -> str:
     step, to = at.step, change.status
     effect = step.intent is not None
     assert at.request is not None
+    if at.request.decision != to:
+        return NOT_OFFERED
     legal = [
+        at.situation != "handed over",
         step.status is MANUAL,
-        at.request.decision == to,
         (step.from_status is COMPENSATING) == (to is COMPENSATED),
-        to is not RUNNING or not at.unwinds,
         change.receipt is None or (to is SUCCEEDED and effect),
         change.evidence is None or (to in (FAILED, CANCELLED) and effect),
         not change.another_attempt,
@@ -392,6 +407,8 @@ def settled(at: At, change: StepChange) -> str:
     ]
     if not all(legal):
         return ILLEGAL
+    if to is RUNNING and at.unwinds:
+        return "unwinding"
     if to is RUNNING and at.situation == "cancel requested":
         return "cancel-requested"
     return "ok"
@@ -401,7 +418,8 @@ def seen(store: Store, kind: Kind, situation: str, instance: str) -> Callable[[S
     """What the oracle is told of an instance, for a change."""
     step = step_of(store, "it", instance)
     by_number = {each.number: each.request for each in store.inbox(instance)}
-    others = [plan.step for plan in kind.plans if plan.step != "it"]
+    others = [step_of(store, plan.step, instance).status for plan in kind.plans if plan.step != "it"]
+    in_the_way = "" if not others else "not-in-order" if SUCCEEDED in others else "unfinished-steps"
 
     def at(change: StepChange) -> At:
         number = change.request or change.decision
@@ -410,7 +428,7 @@ def seen(store: Store, kind: Kind, situation: str, instance: str) -> Callable[[S
             situation=situation,
             unwinds=situation == "unwinding" or kind.unwinds_before is not None,
             met=not kind.plans[0].depends_on,
-            first_to_undo=not others,
+            in_the_way=in_the_way,
             decided=kind.decided and kind.plans[0].needs_approval,
             request=None if number is None else by_number[number],
         )

@@ -100,7 +100,7 @@ def test_what_is_not_the_instances_own_steps_is_refused(make: Make) -> None:
     world = make(**OPAQUE, decline=lambda _: "no stock")
     world.run(ADA, steps=STEPS[:1])
     world.expire()
-    assert world.run(BOB, steps=STEPS[2:]) == Run(Ended.REFUSED, "order-1", None, "illegal-transition")
+    assert world.run(BOB, steps=STEPS[2:]) == Run(Ended.REFUSED, "order-1", None, "unfinished-steps")
     with pytest.raises(ArgumentError, match="two steps have one name"):
         world.run(BOB, steps=(STEPS[0], STEPS[0]))
 

@@ -73,6 +73,15 @@ def subjects_for(adapter: Adapter, subjects: Iterable[Subject], claims: Iterable
     return fitting
 
 
+def why_not(model: str, adapter: Adapter) -> str:
+    """Why an adapter cannot be run beside a protocol that it does not have."""
+    about = counterparts().get(model)
+    if about is None:
+        look = f"`fencepost check --model {model}` looks at the model"
+        return f"implementations cannot be run beside {model} yet; {look}"
+    return f"{adapter.name} does not declare to have {model}; {about.remedy()}"
+
+
 def _can_be_asked(model: str, adapter: Adapter) -> bool:
     """Whether adapters speak of a protocol at all, and this one says that it has what it is about."""
     found = counterparts().get(model)

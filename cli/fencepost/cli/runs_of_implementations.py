@@ -133,7 +133,7 @@ def _as_pytest(run: SavedRun, spec: str) -> str:
 
 from fencepost.cli.adapters import load_adapter
 from fencepost.conformance.runs import play, until_broken
-from fencepost.conformance.session import Move
+from fencepost.conformance.moves import Move
 from fencepost.conformance.verify import prepare
 
 MOVES = [

@@ -13,7 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from fencepost.conformance.adapter_workflow import WorkflowSeen
 
 
 class Capability(Enum):
@@ -35,6 +38,8 @@ class Capability(Enum):
     """`observe` sees the event log (§4)."""
     EFFECTS = "effects"
     """Commits carry what they change in a step, and there is a downstream: see `EffectsAdapter` (§6, §7)."""
+    WORKFLOW = "workflow"
+    """Instances have several steps, an inbox and ways back: see `WorkflowAdapter` (§4, §9 to §12)."""
     TRIGGERS = "triggers"
     """Events begin instances, and notifications go out: see `adapter_triggers.TriggersAdapter` (§13)."""
     RECOVERY = "recovery"
@@ -45,6 +50,7 @@ class Capability(Enum):
 
 EVERYTHING = frozenset(Capability) - {
     Capability.EFFECTS,
+    Capability.WORKFLOW,
     Capability.TRIGGERS,
     Capability.RECOVERY,
     Capability.REPLAY,
@@ -107,22 +113,30 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The intent of the step's effect (§6). `revision` is None where the downstream has no revisions."""
+    """The intent of the step's effect (§6). `revision` is None where the downstream has no revisions.
+
+    `undoable` says whether a compensation is registered with it (§12).
+    """
 
     version: int
     key: str
     fingerprint: str
     revision: int | None = None
+    undoable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StepChange:
-    """What a commit changes in the one step of the world (§5, §6); what is None stays as it is.
+    """What a commit changes in one step (§5, §6); what is None stays as it is.
 
-    `status` is ``running``, ``succeeded``, ``cancelled`` or ``manual_intervention``. `unwinding` is the
-    reason to undo a running step, `reason` why a person has to look. `evidence` says how it is known that the
-    effect of the former intent did not happen: ``unsent``, ``tombstoned``, ``recorded-refusal`` or
-    ``fenced-and-not-found``.
+    `status` is one of §5. `unwinding` is the reason to give a running step up, `reason` why a person has to
+    look. `evidence` says how it is known that the effect of the former intent did not happen: ``unsent``,
+    ``tombstoned``, ``recorded-refusal`` or ``fenced-and-not-found``.
+
+    The others are for a world with several steps (`Capability.WORKFLOW`): which `step`, and the number of
+    what the change consumes: a `request` for approval, or an operator's `decision`. `timer_at_ms` goes with
+    ``retry_scheduled``, `approval_until_ms` with ``waiting_approval``; both are times on the store's clock.
+    With ``compensating`` the intent, and with ``compensated`` the receipt, is the compensation's.
     """
 
     status: str
@@ -131,6 +145,11 @@ class StepChange:
     receipt: str | None = None
     evidence: str | None = None
     reason: str | None = None
+    step: str = ""
+    request: int | None = None
+    decision: int | None = None
+    timer_at_ms: int | None = None
+    approval_until_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +202,9 @@ class Observation:
     """What is stored, seen by a back door. `log` is None where it cannot be seen.
 
     The others are there with `Capability.EFFECTS`: how each commit left the step, the intents that are still
-    stored, the step's receipt, and the downstream. `more` is what is seen besides where another protocol is
-    checked, in the words of that one.
+    stored, the step's receipt, and the downstream. Of a world that was begun with a definition all steps and
+    the inbox are in `workflow`, and of these the downstream alone. `more` is what is seen besides where
+    another protocol is checked, in the words of that one.
     """
 
     row: Row
@@ -193,12 +213,17 @@ class Observation:
     intents: tuple[Intent, ...] = ()
     receipt: str | None = None
     ledger: Ledger | None = None
+    workflow: WorkflowSeen | None = None
     more: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One compare-and-set, as its sender made it (§4). With `finishes` it ends the instance."""
+    """One compare-and-set, as its sender made it (§4). With `finishes` it ends the instance.
+
+    `unwinds` is the cause for which the instance unwinds from this commit on, ``failure`` or ``cancel``;
+    `consumes` the number of the cancel that it consumes (§10).
+    """
 
     commit_id: str
     owner: Owner
@@ -206,6 +231,8 @@ class Commit:
     state_version: int
     finishes: bool
     change: StepChange | None = None
+    unwinds: str | None = None
+    consumes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost.checker.subject import Subject
 from fencepost.conformance.adapter import Adapter
+from fencepost.conformance.chosen_goals import goals_of
 from fencepost.conformance.compare import show_answer
 from fencepost.conformance.lockstep import MOST_TRIES, BrokenRun, Watch, machine, settings_of
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.runs import LOCK_STEP, again, shortened
-from fencepost.conformance.session import Plan
-from fencepost.conformance.verify import goals_of, prepare
+from fencepost.conformance.verify import prepare
 from fencepost.model import Scope
 
 if TYPE_CHECKING:

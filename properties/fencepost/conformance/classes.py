@@ -16,8 +16,9 @@ from types import FunctionType
 from typing import Any
 
 from fencepost.conformance.mapping import Lease
+from fencepost.conformance.moves import Move
 from fencepost.conformance.oracle import Oracle, Rest, Transition, with_guards
-from fencepost.conformance.session import Move, Plan
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.vocabulary import message
 from fencepost.model import HISTORY, FencepostError, absent
 from fencepost.model.concrete import RunningState, shapes_of

@@ -144,6 +144,8 @@ def lease_ends_wrongly(
         return ""
     if accepted and does is Lease.ENDS:
         return ""
+    if does is Lease.CARRIES_ON and old is not None and new is not None and new >= old:
+        return ""
     return "" if old == new else f"the end of the lease moved from {_ms(old)} to {_ms(new)}"
 
 

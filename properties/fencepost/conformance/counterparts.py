@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.conformance.adapter import Ability, Adapter, Capability, EffectsAdapter, Surroundings
 from fencepost.conformance.mapping import Performance
+from fencepost.conformance.oracle import AS_MODELLED
 from fencepost.conformance.subjects import subject_of
 from fencepost.conformance.vocabulary import (
     ASSUMES,
@@ -36,6 +37,7 @@ from fencepost.properties import Claim
 if TYPE_CHECKING:
     from fencepost.conformance.goals import Goal
     from fencepost.conformance.oracle import Oracle, Rest, Transition
+    from fencepost.conformance.session import Session
 
 Reader = Callable[[Seen], Any]
 """Reads the value of a variable, at rest, from what was seen."""
@@ -47,18 +49,20 @@ LandedAgain = Callable[["Oracle", "Transition", Sequence[Landing]], "list[tuple[
 class Reach:
     """How far runs go: scopes of the model.
 
-    `goals` is where goals are looked for, None in the smallest scope of the protocol. `starts` is where the
-    states are that statements are interleaved from, None when they are not; `statements` is as far as such
-    schedules go, None as far as runs. `share` is how many of the random runs that are asked for are made:
-    fewer where goals come to nearly everything. `without` is a scope without some faults, for claims that say
+    `goals` is where goals are looked for, nowhere meaning the smallest scope of the protocol. `starts` is
+    where the states are that statements are interleaved from, None when they are not; `statements` is as far
+    as such schedules go, None as far as runs. `share` is how many of the random runs that are asked for are
+    made: fewer where goals come to nearly everything. With `sparing` not all ways to each goal are gone, only
+    those to witnesses: there are many goals. `without` is a scope without some faults, for claims that say
     nothing where those are.
     """
 
     runs: Scope
-    goals: Scope | None = None
+    goals: tuple[Scope, ...] = ()
     starts: Scope | None = None
     statements: Scope | None = None
     share: float = 1.0
+    sparing: bool = False
     without: Scope | None = None
 
 
@@ -68,11 +72,12 @@ class Counterpart:
 
     `marked_by` is a variable that no other protocol has, by which variants are known too; `needs` is what an
     adapter declares, `to_write` what it then has to have. `landed_again` gives the steps to ask claims about
-    when one request has taken effect more than once. `open_handles` opens what runs take instead of workers.
-    `journeys` are more runs to make, for what is broken and shows at no witness. `assumes` is what all runs
-    have in common, whatever their scope: for the bound. `narrows`: not all that the model does can come about
-    with every adapter. `aims` are where runs go straight to besides witnesses. `part` gives the adapter that
-    runs beside this protocol, where that is one of its own, and `own_reach` how far that goes.
+    when one request has taken effect more than once. `open_handles` opens what runs take instead of workers,
+    `begin` makes a fresh world one as the model begins. `sights` are situations that runs go to as they do to
+    witnesses, `journeys` more runs to make, for what is broken and shows at neither. `narrow` says why not
+    all that the model does can come about with every adapter, where that is so. `part` gives the adapter that
+    runs beside this protocol, where that is one of its own, and `own_reach` how far that goes. `assumes` is
+    what all runs have in common, whatever their scope: for the bound.
     """
 
     model: str
@@ -85,12 +90,13 @@ class Counterpart:
     to_write: str = ""
     landed_again: LandedAgain | None = None
     open_handles: Callable[[Any, Any, Surroundings, Scope], Handles] | None = None
+    begin: Callable[[Session], None] | None = None
+    sights: tuple[Claim, ...] = ()
     journeys: Callable[[Scope], Iterable[Goal]] | None = None
-    assumes: str = ASSUMES
-    narrows: bool = False
-    aims: tuple[Claim, ...] = ()
+    narrow: str = ""
     part: Callable[[Adapter], Adapter] | None = None
     own_reach: Callable[[Adapter], Reach] | None = None
+    assumes: str = ASSUMES
 
     def is_had_by(self, adapter: Adapter) -> bool:
         """Whether an adapter says that it has what the protocol is about."""
@@ -101,7 +107,7 @@ class Counterpart:
         return f"declare Capability.{self.needs.name if self.needs else ''} and {self.to_write}"
 
 
-MODULES = ("core", "effects", "triggers", "recovery", "replay")
+MODULES = ("core", "effects", "workflow", "triggers", "recovery", "replay")
 """The modules with a `COUNTERPART`, in the order in which implementations are run beside them."""
 
 
@@ -227,6 +233,8 @@ def embedded(protocol: Protocol, names: Iterable[str], seen: Seen) -> dict[str, 
     for name in names:
         variable = protocol.variables[name]
         value = table[name][0](seen)
+        if value is AS_MODELLED:
+            continue
         if not variable.index and not in_bounds(variable.domain, value, seen.names.scope):
             raise CannotEmbedError(f"{name} is {value!r}, which is beyond the scope")
         found[name] = value

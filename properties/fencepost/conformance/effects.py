@@ -89,7 +89,7 @@ def _change(session: Session, w: Element, to: Member, fingerprint: Element) -> S
     if to == Status.unwinding:
         return StepChange(status, unwinding="withdrawn")
     if to == Status.succeeded:
-        return StepChange(status, receipt=names.receipts.get(names.key(former), "received"))
+        return StepChange(status, receipt=names.receipt_of(names.key(former)))
     if to == Status.cancelled:
         return StepChange(status, evidence=_evidence(model, w, former))
     return StepChange(status, reason="it may have happened, and cannot be found out")
@@ -127,10 +127,10 @@ def decide_call(
     names.deciding = c.label
     key = names.key(sent.key)
     if sent.buries:
-        return _noted(session, session.downstream.tombstone(key, sent.fingerprint.label, token=sent.token))
+        return noted(session, session.downstream.tombstone(key, sent.fingerprint.label, token=sent.token))
     revised = Ability.REVISIONED in session.abilities
     effect = Effect(key, sent.fingerprint.label, sent.token, sent.revision if revised else None, declines)
-    return _noted(session, session.downstream.apply(effect))
+    return noted(session, session.downstream.apply(effect))
 
 
 @performs("raise_fence", tells_of_row=False)
@@ -144,10 +144,10 @@ def query(session: Session, w: Element) -> Answer:
     """The call, with the key of the intent as the worker last read it."""
     model = session.model
     version = model.log[model.believes[w].state].intent
-    return _noted(session, session.downstream.query(session.names.key(version)))
+    return noted(session, session.downstream.query(session.names.key(version)))
 
 
-def _noted(session: Session, told: Answer) -> Answer:
+def noted(session: Session, told: Answer) -> Answer:
     """The answer; the receipt that it tells of is remembered, for the commit of the success."""
     if isinstance(told, Ok) and told.held is not None and told.held.receipt is not None:
         session.names.receipts[told.held.key] = told.held.receipt
@@ -355,11 +355,11 @@ COUNTERPART = Counterpart(
     performances=PERFORMANCES,
     stored=STORED,
     reach=lambda abilities: Reach(
-        scope_of(abilities), goals=goal_scope(abilities), starts=class_scope(abilities)
+        scope_of(abilities), goals=(goal_scope(abilities),), starts=class_scope(abilities)
     ),
     marked_by="landed_as",
     needs=Capability.EFFECTS,
     to_write="write what EffectsAdapter names",
     landed_again=landed_again,
-    narrows=True,
+    narrow="with such a downstream",
 )

@@ -8,11 +8,14 @@ lacks a guard is caught.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fencepost.model import Protocol, Scope
+from fencepost.checker.fingerprints import canonical
+from fencepost.conformance.mapping import Sensible
+from fencepost.model import Protocol, Scope, State, when
 from fencepost.model import terms as t
 from fencepost.properties import Claim
 
@@ -31,12 +34,30 @@ Steps = tuple[tuple[str, tuple[int, ...]], ...]
 class Goal:
     """What is reached, and the steps that lead there: actions with the codes of their arguments.
 
-    `also` is what else is reached by the same steps.
+    `also` is what else is reached by the same steps. `scope` is what the run is made in, None wherever it is.
     """
 
     name: str
     steps: Steps
     also: tuple[str, ...] = ()
+    scope: Scope | None = None
+
+
+def narrowed(protocol: Protocol, sensible: Mapping[str, Sensible]) -> Protocol:
+    """The protocol in which the actions happen only where somebody would do them."""
+    bodies: dict[str, Any] = {
+        name: _where(protocol.actions[name].function, condition) for name, condition in sensible.items()
+    }
+    return protocol.variant(protocol.name, **bodies) if bodies else protocol
+
+
+def _where(body: Callable[..., None], condition: Sensible) -> Callable[..., None]:
+    def narrow(s: State, *parameters: Any) -> None:
+        """An action that is not tried everywhere."""
+        when(condition(s, *parameters))
+        body(s, *parameters)
+
+    return narrow
 
 
 def goals(
@@ -79,7 +100,9 @@ def goals(
 def _branches(model: GroundModel) -> Iterator[tuple[str, tuple[t.Term, ...]]]:
     """Each branch of each action, taken."""
     branches = {id(c.source): c for c in model.commands if c.moves}
-    for number, (branch, command) in enumerate(branches.items()):
+    for branch, command in branches.items():
+        said = "".join(canonical(term) for term in command.source.guard)
+        number = hashlib.sha256(said.encode()).hexdigest()[:6]  # the same in each scope
         name = f"{command.action.name}: {command.outcome}, branch {number}"
         yield name, tuple(ALWAYS if id(c.source) == branch else NEVER for c in model.commands)
 

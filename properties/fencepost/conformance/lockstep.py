@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fencepost.conformance.goals import Goal
 from fencepost.conformance.mapping import Lease
+from fencepost.conformance.moves import LAST_MOMENT_MS, LEASE_MS, RESTART, WAIT, Move, Step
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.runs import breaks
-from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, WAIT, Move, Plan, Session, Step
+from fencepost.conformance.session import Session
 from fencepost.model.core.state import WORLD
 from fencepost.model.recovery.state import DEVELOPER
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Performer = Callable[..., Answer | None]
 
+Sensible = Callable[..., object]
+
 
 class Lease(Enum):
     """What an action, when it is accepted, does to the time at which a lease ends."""
@@ -32,6 +34,8 @@ class Lease(Enum):
     EXTENDS = "extends"
     ENDS = "ends"
     RUNS_OUT = "runs out"
+    CARRIES_ON = "carries on"
+    """Time passes, and who has the lease renews it if it would run out meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,9 @@ class Performance:
 
     `asks_for` is the parameter that names the commit whose fate the call asks for, `request` the one that
     names the request which a downstream decides; `sends` gives the id of the commit that the call makes. Only
-    what the store answers tells of the row. `only_if`, where it is given, says in which states of the model
-    that allow the action the harness takes it at all. `turned_out` says which action, with which arguments,
-    the call turned out to be, where one call is there for several.
+    what the store answers tells of the row. `sensible` says, in the words of the model, in which states that
+    allow the action somebody would do it with these parameters: None means in all. `turned_out` says which
+    action, with which arguments, the call turned out to be, where one call is there for several.
     """
 
     function: Performer
@@ -52,7 +56,7 @@ class Performance:
     request: str = ""
     tells_of_row: bool = True
     sends: Callable[..., str] | None = None
-    only_if: Callable[..., bool] | None = None
+    sensible: Sensible | None = None
     turned_out: Callable[..., tuple[str, tuple[Any, ...]]] | None = None
 
     @property
@@ -63,10 +67,6 @@ class Performance:
     def commit_id(self, model: RunningState, names: Names, arguments: tuple[Any, ...]) -> str | None:
         """The id of the commit that the call makes; None where it makes none."""
         return None if self.sends is None else self.sends(model, names, *arguments)
-
-    def is_taken(self, model: RunningState, arguments: tuple[Any, ...]) -> bool:
-        """Whether the harness takes the action here."""
-        return self.only_if is None or self.only_if(model, *arguments)
 
     def made(self, session: Session, expected: Transition, answered: str, state: Rest) -> Transition:
         """The step that was made: claims are asked about what it was, not about what it was to be."""

@@ -101,7 +101,7 @@ def _turned_out(session: Session, w: Element, *lost: bool) -> tuple[str, tuple[A
     return ("begin" if checkpoint is absent else "take_up"), (w,)
 
 
-_RESUMING = {"tells_of_row": False, "only_if": _has_the_lease, "turned_out": _turned_out}
+_RESUMING = {"tells_of_row": False, "sensible": _has_the_lease, "turned_out": _turned_out}
 
 
 @performs("take_up", **_RESUMING)
@@ -396,7 +396,7 @@ def _part(adapter: Adapter) -> Adapter:
 
 def _reach(adapter: Adapter) -> Reach:
     has_mac_key = bool(cast("RecoveringAdapter", adapter).has_mac_key)
-    return Reach(scope_of(has_mac_key=has_mac_key), goals=goal_scope(has_mac_key=has_mac_key), share=SHARE)
+    return Reach(scope_of(has_mac_key=has_mac_key), goals=(goal_scope(has_mac_key=has_mac_key),), share=SHARE)
 
 
 COUNTERPART = Counterpart(
@@ -404,12 +404,12 @@ COUNTERPART = Counterpart(
     where=__name__,
     performances=PERFORMANCES,
     stored=STORED,
-    reach=lambda _: Reach(scope_of(has_mac_key=True), goals=goal_scope(has_mac_key=True), share=SHARE),
+    reach=lambda _: Reach(scope_of(has_mac_key=True), goals=(goal_scope(has_mac_key=True),), share=SHARE),
     marked_by="checkpoint",
     needs=Capability.RECOVERY,
     to_write="write what RecoveryAdapter names",
-    narrows=True,
-    aims=tuple(AIMS.claims.values()),
+    narrow="with what the adapter has",
+    sights=tuple(AIMS.claims.values()),
     part=_part,
     own_reach=_reach,
 )

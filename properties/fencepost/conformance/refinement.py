@@ -19,7 +19,7 @@ from fencepost.conformance.counterparts import embedded
 from fencepost.conformance.mapping import Lease, Performance
 from fencepost.conformance.moments import Change, Event, Memory, Moment, Operation, StepMade
 from fencepost.conformance.oracle import Oracle, Rest, Transition, merged
-from fencepost.conformance.session import Plan
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.stage import Stage
 from fencepost.conformance.vocabulary import CannotEmbedError, Landing, Seen
 from fencepost.model import ModelError

@@ -301,7 +301,7 @@ COUNTERPART = Counterpart(
     where=__name__,
     performances=PERFORMANCES,
     stored=STORED,
-    reach=lambda _: Reach(SCOPE, goals=GOALS, share=0.2, without=SAME_CODE),
+    reach=lambda _: Reach(SCOPE, goals=(GOALS,), share=0.2, without=SAME_CODE),
     marked_by="plan",
     needs=Capability.REPLAY,
     to_write="write what ReplayAdapter names",

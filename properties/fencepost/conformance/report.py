@@ -10,8 +10,9 @@ from typing import Any
 from fencepost.checker.traces import Trace, TraceStep, table
 from fencepost.checker.verdicts import EXIT_OK, EXIT_REFUTED, EXIT_UNDETERMINED, Finding, Report, Verdict
 from fencepost.conformance.compare import show_answer
+from fencepost.conformance.moves import Step
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.runs import LOCK_STEP, SavedRun, saved_run
-from fencepost.conformance.session import Plan, Step
 from fencepost.conformance.subjects import subject_of
 
 UNTELLABLE = "untellable"

@@ -15,7 +15,9 @@ from typing import Any
 
 from fencepost.checker.traces import STORE, ReplayError, load_data, save_data
 from fencepost.conformance.compare import show_answer
-from fencepost.conformance.session import LEASE_MS, Move, Plan, Session, Step
+from fencepost.conformance.moves import LEASE_MS, Move, Step
+from fencepost.conformance.plans import Plan
+from fencepost.conformance.session import Session
 from fencepost.model import Scope
 from fencepost.properties import Claim, Kind
 

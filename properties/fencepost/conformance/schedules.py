@@ -19,10 +19,11 @@ from fencepost.conformance.classes import named_arguments, plain
 from fencepost.conformance.drivers import Port
 from fencepost.conformance.gate import DIES_AFTER, DiedError, Gate, Pending, Policy, Task, Touch, Waiting
 from fencepost.conformance.mapping import Lease, Performance
+from fencepost.conformance.moves import LEASE_MS
 from fencepost.conformance.oracle import Rest, Transition
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.refinement import Account, Memory, Operation
 from fencepost.conformance.runs import LOCK_STEP
-from fencepost.conformance.session import LEASE_MS, Plan
 from fencepost.conformance.stage import COURIER, OWN, Ready, Stage
 from fencepost.conformance.vocabulary import Names, message
 from fencepost.conformance.watched import WATCHED

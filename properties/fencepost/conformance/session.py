@@ -9,42 +9,32 @@ be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from fencepost.conformance import compare
+from fencepost.conformance import compare, timers
 from fencepost.conformance.adapter import (
     Ability,
-    Adapter,
     Answer,
     Capability,
     Commit,
     Downstream,
     EffectsAdapter,
-    Observation,
     Ok,
     Owner,
     Surroundings,
     Unknown,
     Worker,
 )
-from fencepost.conformance.counterparts import (
-    Reach,
-    abilities_of,
-    counterpart_of,
-    embedded,
-    observed_variables,
-    part_of,
-    performance_of,
-    reach_of,
-)
+from fencepost.conformance.adapter_workflow import Definition, Requester, WorkflowAdapter
+from fencepost.conformance.counterparts import counterpart_of, embedded
 from fencepost.conformance.mapping import Lease, Performance
-from fencepost.conformance.oracle import Cut, Moves, Oracle, Rest, Transition
+from fencepost.conformance.moves import LEASE_MS, RESTART, START_MS, WAIT, Move, Step
+from fencepost.conformance.oracle import Cut, Rest, Transition
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.vocabulary import (
     CannotEmbedError,
-    Landing,
     MappingError,
     Names,
     Seen,
@@ -56,128 +46,11 @@ from fencepost.model.concrete import RunningState, values_of
 from fencepost.model.core.state import WORKER, workers
 from fencepost.model.domains import Element
 from fencepost.model.ground import label_of
-from fencepost.properties import REFUSALS, Claim
-
-START_MS = 1_000
-LEASE_MS = 10
-
-WAIT = "wait"
-"""A move that no action of the model makes: time passes, no lease ends, and nothing may change."""
-
-RESTART = "restart_downstream"
-"""Another one: the downstream is closed and opened again, and nothing may change.
-
-In the model it is a fault, since there the records are lost by it.
-"""
-
-LAST_MOMENT_MS = 1_000_000
-"""A wait longer than any lease: it lasts until the last millisecond in which the lease is live."""
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """What is done next: an action with the codes of its arguments, and the time that goes with it.
-
-    `wait_ms` passes before the action, but never so much that a live lease ends; when the action is that the
-    lease runs out, it is how long after the end the clock then stands. `lease_ms` is asked for when a lease
-    is.
-    """
-
-    action: str
-    arguments: tuple[int, ...] = ()
-    wait_ms: int = 0
-    lease_ms: int = LEASE_MS
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What came of a move.
-
-    `told` is the whole answer as it came; `transition` is None where the model has no such state.
-    `difference` is the first difference from the model, as a sentence; `broken` are the names of the claims
-    that the step breaks, and `witnessed` those of the witnesses that it reaches.
-    """
-
-    move: Move
-    label: str
-    now_ms: int
-    expected: str
-    answered: str
-    told: Answer | None
-    observation: Observation
-    transition: Transition | None = None
-    difference: str = ""
-    broken: tuple[str, ...] = ()
-    witnessed: tuple[str, ...] = ()
-
-    @property
-    def record(self) -> tuple[Any, ...]:
-        """What the implementation did: to be the same when the same moves are made again."""
-        return (self.label, self.now_ms, self.answered, self.told, self.observation)
+from fencepost.properties import REFUSALS
 
 
 class _NoSuchStateError(Exception):
     """The implementation is where the model has no state, so the run cannot go on."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """What the runs of one adapter have in common: the model, the claims and the witnesses."""
-
-    adapter: Adapter
-    oracle: Oracle
-    claims: tuple[Claim, ...] = ()
-    witnesses: tuple[Claim, ...] = ()
-    performances: Mapping[str, Performance] = field(init=False)
-    """How each action is done that the scope allows and the implementation offers."""
-    observed: list[str] = field(init=False)
-    """The stored variables that the implementation shows; others are taken to be as the model says."""
-
-    def __post_init__(self) -> None:
-        """Find the mapping of each action and of each stored variable; MappingError when one is missing."""
-        protocol = self.oracle.protocol
-        self.adapter = part_of(self.adapter, protocol)
-        offered = self.adapter.capabilities
-        self.observed = observed_variables(protocol, offered)
-        found = {a.name: performance_of(protocol, a) for a in protocol.actions.values()}
-        allowed = {a.name for a in self.oracle.actions()}
-        self.performances = {
-            name: how
-            for name, how in found.items()
-            if name in allowed and (how.needs is None or how.needs in offered)
-        }
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What the downstream can do, where the model and the adapter have one."""
-        return abilities_of(self.adapter, self.oracle.protocol)
-
-    @property
-    def reach(self) -> Reach:
-        """How far runs go by default. UsageError when the adapter lacks what the protocol is about."""
-        return reach_of(self.adapter, self.oracle.protocol)
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The moves that no action of the model makes."""
-        restarts = Ability.RESTARTS in self.abilities and RESTART not in self.performances
-        return (WAIT, RESTART) if restarts else (WAIT,)
-
-    def judged(
-        self, before: Rest, made: Transition, landed: Sequence[Landing] = ()
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the claims that a step breaks, and of the witnesses that it reaches.
-
-        `landed` are the effects that took place in it; any beyond the first of a request breaks what two
-        steps with an effect each would break.
-        """
-        true = self.oracle.true_of(self.claims, before, made)
-        landed_again = counterpart_of(self.oracle.protocol).landed_again
-        for again in landed_again(self.oracle, made, landed) if landed and landed_again else ():
-            true &= self.oracle.true_of(self.claims, *again)
-        broken = tuple(c.name for c in self.claims if c.name not in true)
-        reached = self.oracle.true_of(self.witnesses, before, made)
-        return broken, tuple(w.name for w in self.witnesses if w.name in reached)
 
 
 @dataclass(slots=True)
@@ -196,8 +69,9 @@ class Session:
     _world: Any = field(init=False)
     _handles: dict[str, Worker] = field(default_factory=dict)
     _downstream: Downstream | None = None
+    _requester: Requester | None = None
+    _model: tuple[Rest, RunningState] | None = None
     _seen: Seen = field(init=False)
-    _moves: Moves = field(init=False)
 
     def __enter__(self) -> Self:
         oracle = self.plan.oracle
@@ -215,9 +89,11 @@ class Session:
 
     def _open_all(self) -> None:
         plan, protocol = self.plan, self.plan.oracle.protocol
-        open_handles = counterpart_of(protocol).open_handles
-        if open_handles is not None:
-            opened = open_handles(plan.adapter, self._world, self._surroundings(), plan.oracle.scope)
+        counterpart = counterpart_of(protocol)
+        if counterpart.open_handles is not None:
+            opened = counterpart.open_handles(
+                plan.adapter, self._world, self._surroundings(), plan.oracle.scope
+            )
             self.names.handles = opened
             return
         for w in values_of(workers, plan.oracle.scope):
@@ -225,6 +101,8 @@ class Session:
                 self.open(w, self.model.incarnation[w])
         if has_downstream(protocol):
             self.open_downstream()
+        if counterpart.begin is not None:
+            counterpart.begin(self)
 
     def _check_start(self) -> None:
         plan = self.plan
@@ -242,13 +120,11 @@ class Session:
             with suppress(Exception):
                 handle.close()
         self._handles.clear()
-        if self._downstream is not None:
-            with suppress(Exception):
-                self._downstream.close()
-        self._downstream = None
-        if self.names.handles is not None:
-            with suppress(Exception):
-                self.names.handles.close()
+        for outside in (self._downstream, self._requester, self.names.handles):
+            if outside is not None:
+                with suppress(Exception):
+                    outside.close()
+        self._downstream = self._requester = None
         self.plan.adapter.close_world(self._world)
 
     # -- what moves are made of; for the mapping
@@ -256,7 +132,10 @@ class Session:
     @property
     def model(self) -> RunningState:
         """The state in which the run stands, to be read."""
-        return self.plan.oracle.reader(self.state)
+        known = self._model
+        if known is None or known[0] is not self.state:
+            known = self._model = self.state, self.plan.oracle.reader(self.state)
+        return known[1]
 
     @property
     def world(self) -> Any:
@@ -299,6 +178,39 @@ class Session:
         self._downstream = None
         self.open_downstream()
 
+    def begin(self, definition: Definition) -> None:
+        """The world's instance is another one, with this definition."""
+        self._workflows().begin(self._world, definition)
+
+    @property
+    def requester(self) -> Requester:
+        """The handle of those who have no lease."""
+        if self._requester is None:
+            self._requester = self._workflows().open_requester(self._world, self._surroundings())
+        return self._requester
+
+    def _workflows(self) -> WorkflowAdapter:
+        adapter = self.plan.adapter
+        if not isinstance(adapter, WorkflowAdapter):
+            raise MappingError(f"{adapter.name}: there are no workflows; write what WorkflowAdapter names")
+        return adapter
+
+    @property
+    def seen(self) -> Seen:
+        """What was seen last."""
+        return self._seen
+
+    def reach(self, moment_ms: int) -> None:
+        """The clock comes to a moment. Whose lease would run out meanwhile renews it."""
+        row = self._seen.row
+        if row.owner is not None and row.live(self.now_ms) and (row.expires_at_ms or 0) <= moment_ms:
+            courier = self._opened(row.owner.worker, row.owner.incarnation)
+            try:
+                courier.renew(row.lease_version, lease_ms=moment_ms - self.now_ms + LEASE_MS)
+            finally:
+                courier.close()
+        self.now_ms = max(self.now_ms, moment_ms)
+
     def sender(self, c: Element) -> Owner:
         """Who sent a commit."""
         by = self.model.request[c].by
@@ -337,10 +249,19 @@ class Session:
         """The argument codes with which an action is possible now."""
         if self.over:
             return []
-        how, possible = self.plan.performances.get(action), self._moves.get(action, {})
-        if how is None or how.only_if is None:
-            return list(possible)
-        return [codes for codes, made in possible.items() if how.is_taken(self.model, made.arguments)]
+        how = self.plan.performances.get(action)
+        found = self.plan.oracle.moves(self.state).get(action, {})
+        return [codes for codes, made in found.items() if how is None or self._sensible(how, made)]
+
+    def _sensible(self, how: Performance, made: Transition) -> bool:
+        """Whether a move is one to make: the clock can do it, and somebody would."""
+        if how.lease is Lease.RUNS_OUT and not timers.lease_ends_first(self._seen):
+            return False
+        if how.lease is Lease.CARRIES_ON:
+            renews = Capability.RENEW in self.plan.adapter.capabilities
+            if not timers.comes_next(self._seen, made.arguments[0].label, renews=renews):
+                return False
+        return how.sensible is None or bool(how.sensible(self.model, *made.arguments))
 
     def play(self, move: Move) -> Step | None:
         """Make a move; None when it is not possible now. What went wrong is in the step, and in `over`."""
@@ -352,8 +273,8 @@ class Session:
             step = self._restart(move)
         else:
             how = self.plan.performances.get(move.action)
-            expected = self._moves.get(move.action, {}).get(move.arguments)
-            if how is None or expected is None or not how.is_taken(self.model, expected.arguments):
+            expected = self.plan.oracle.move(self.state, move.action, move.arguments)
+            if how is None or expected is None or not self._sensible(how, expected):
                 return None
             step = self._do(move, how, expected)
         self.steps.append(step)
@@ -361,7 +282,6 @@ class Session:
 
     def _stand(self, state: Rest) -> None:
         self.state = state
-        self._moves = self.plan.oracle.moves(state)
 
     def _wait(self, move: Move) -> Step:
         self._pass_time(move.wait_ms, runs_out=False)
@@ -400,13 +320,14 @@ class Session:
         )  # fmt: skip
 
     def _pass_time(self, wait_ms: int, *, runs_out: bool) -> None:
-        ends_ms = self._seen.row.expires_at_ms
+        ends_ms, was_ms = self._seen.row.expires_at_ms, self.now_ms
         if runs_out:
             self.now_ms = max(self.now_ms, self.now_ms if ends_ms is None else ends_ms) + wait_ms
         elif ends_ms is not None and self.now_ms < ends_ms:
             self.now_ms = min(self.now_ms + wait_ms, ends_ms - 1)
         else:
             self.now_ms += min(wait_ms, LEASE_MS)
+        self.now_ms = timers.before_all(self._seen, was_ms, self.now_ms)
 
     def _do(self, move: Move, how: Performance, expected: Transition) -> Step:
         self._pass_time(move.wait_ms, runs_out=how.lease is Lease.RUNS_OUT)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from fencepost.conformance.oracle import Oracle
-from fencepost.conformance.session import Plan
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.vocabulary import has_downstream
 from fencepost.model.core.state import STORE
 from fencepost.model.language import reading

@@ -28,9 +28,10 @@ from fencepost.conformance.adapter import (
 from fencepost.conformance.counterparts import counterpart_of
 from fencepost.conformance.drivers import Held, Port
 from fencepost.conformance.gate import DiedError, Gate, Task
+from fencepost.conformance.moves import START_MS, Move, Step
 from fencepost.conformance.oracle import Rest
 from fencepost.conformance.runs import breaks
-from fencepost.conformance.session import START_MS, Move, Session, Step
+from fencepost.conformance.session import Session
 from fencepost.conformance.sqlite_driver import main_word
 from fencepost.conformance.vocabulary import MappingError, Names, Seen, has_downstream
 from fencepost.model import FencepostError

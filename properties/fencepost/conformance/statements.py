@@ -20,8 +20,9 @@ from fencepost.checker.traces import Trace, TraceStep
 from fencepost.checker.verdicts import Finding, Verdict
 from fencepost.conformance import causes
 from fencepost.conformance.adapter import Adapter
+from fencepost.conformance.chosen_goals import beyond_reach
 from fencepost.conformance.classes import Call, Pair, Start, named_arguments
-from fencepost.conformance.counterparts import reach_of
+from fencepost.conformance.counterparts import counterpart_of, reach_of
 from fencepost.conformance.gate import Policy
 from fencepost.conformance.oracle import Oracle
 from fencepost.conformance.refinement import Memory
@@ -39,7 +40,7 @@ from fencepost.conformance.schedules import (
 from fencepost.conformance.shares import in_processes
 from fencepost.conformance.stage import Ready, Stage
 from fencepost.conformance.tapes import Played, Tape, play_twice, saved_tape, shrunk
-from fencepost.conformance.verify import Preparation, Progress, beyond_reach, prepare, silent
+from fencepost.conformance.verify import Preparation, Progress, prepare, silent
 from fencepost.conformance.vocabulary import message
 from fencepost.conformance.work import Work, starts_in_words, to_witnesses, work_of
 from fencepost.properties import Claim
@@ -432,8 +433,8 @@ def _verdict(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str,
         return Verdict.UNDETERMINED, f"the budget left out {tally.left_out} pairs of calls", None, {}
     if tally.strayed:
         return Verdict.UNDETERMINED, f"{tally.strayed} starts could not be come to as in the model", None, {}
-    if silent(claim, search.beyond):
-        return Verdict.NOT_EXERCISED, silent(claim, search.beyond), None, {UNTELLABLE: True}
+    if nothing := silent(claim, search.beyond, counterpart_of(prepared.plan.oracle.protocol).narrow):
+        return Verdict.NOT_EXERCISED, nothing, None, {UNTELLABLE: True}
     witnesses = [w for w in claim.witnesses if w not in search.beyond]
     missing = [w for w in witnesses if not tally.witnessed[w]]
     if missing or not tally.schedules:

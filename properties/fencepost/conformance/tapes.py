@@ -17,6 +17,8 @@ from fencepost.checker.subject import refuse_beyond_limits
 from fencepost.checker.traces import STORE, ReplayError, load_data, save_data
 from fencepost.conformance.adapter import Adapter
 from fencepost.conformance.gate import DIES, DIES_AFTER, LETTERS
+from fencepost.conformance.moves import RESTART, WAIT, Move
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.refinement import Memory
 from fencepost.conformance.runs import LOCK_STEP
 from fencepost.conformance.schedules import (
@@ -28,7 +30,6 @@ from fencepost.conformance.schedules import (
     interleavings,
     switches,
 )
-from fencepost.conformance.session import RESTART, WAIT, Move, Plan
 from fencepost.conformance.stage import Ready, Stage
 from fencepost.conformance.subjects import subject_of
 from fencepost.model import FencepostError, Scope

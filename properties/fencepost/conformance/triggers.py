@@ -362,7 +362,7 @@ COUNTERPART = Counterpart(
     where=__name__,
     performances=PERFORMANCES,
     stored=STORED,
-    reach=lambda _: Reach(SCOPE, goals=GOALS, share=0.25),
+    reach=lambda _: Reach(SCOPE, goals=(GOALS,), share=0.25),
     marked_by="notice",
     needs=Capability.TRIGGERS,
     to_write="write what TriggersAdapter names",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,14 @@ from typing import Any
 from fencepost.checker.subject import Subject, UsageError
 from fencepost.checker.verdicts import Finding, Verdict
 from fencepost.conformance.adapter import Adapter
+from fencepost.conformance.chosen_goals import beyond_reach, goals_of
 from fencepost.conformance.counterparts import counterpart_of, counterparts, reach_of, subjects_had
-from fencepost.conformance.goals import Goal, goals
+from fencepost.conformance.goals import Goal
 from fencepost.conformance.lockstep import MOST_TRIES, Watch, machine, run_machine, runs_out
 from fencepost.conformance.mapping import Lease
+from fencepost.conformance.moves import LAST_MOMENT_MS, LEASE_MS, RESTART, Move, Step
 from fencepost.conformance.oracle import Oracle
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.report import UNTELLABLE, Conformance, completed, joined, refutation
 from fencepost.conformance.runs import (
     LOCK_STEP,
@@ -32,10 +35,10 @@ from fencepost.conformance.runs import (
     shortened,
     until_broken,
 )
-from fencepost.conformance.session import LAST_MOMENT_MS, LEASE_MS, RESTART, Move, Plan, Session, Step
+from fencepost.conformance.session import Session
 from fencepost.conformance.silence import FAULTS, reading_unseen, saying_nothing
 from fencepost.conformance.subjects import subject_of
-from fencepost.model import Protocol, Scope
+from fencepost.model import Scope
 from fencepost.properties import Claim
 
 Progress = Callable[[str], None]
@@ -134,7 +137,7 @@ class Search:
     deadline: float | None = None
     on_progress: Progress | None = None
     tally: Tally = field(init=False)
-    broken: dict[str, list[Step]] = field(default_factory=dict)
+    broken: dict[str, tuple[Plan, list[Step]]] = field(default_factory=dict)
     beyond: frozenset[str] = frozenset()
     """Witnesses that with such an adapter the model itself does not come to."""
 
@@ -146,12 +149,12 @@ class Search:
         """Whether the budget is used up."""
         return self.deadline is not None and time.perf_counter() >= self.deadline
 
-    def note(self, steps: Sequence[Step], names: Iterable[str]) -> None:
+    def note(self, plan: Plan, steps: Sequence[Step], names: Iterable[str]) -> None:
         """Keep the part of a run that breaks each of the names, where it is the shortest so far."""
         for name in names:
             found = until_broken(steps, name)
-            if found and (name not in self.broken or len(found) < len(self.broken[name])):
-                self.broken[name] = found
+            if found and (name not in self.broken or len(found) < len(self.broken[name][1])):
+                self.broken[name] = plan, found
 
     def to_goals(self, chosen: Sequence[Goal]) -> None:
         """Straight to each goal: at once, and again with each move in the last millisecond of a lease.
@@ -164,17 +167,22 @@ class Search:
         ways = [(0, 1, False), *([(LAST_MOMENT_MS, LEASE_MS, False)] if has_leases else ())]
         if RESTART in self.prepared.plan.others:
             ways.append((0, LEASE_MS, True))
-        for wait_ms, renewal_ms, restarts in ways:
+        for way, (wait_ms, renewal_ms, restarts) in enumerate(ways):
             for number, goal in enumerate(chosen, 1):
+                if way and self.prepared.plan.reach.sparing and not self._is_witness(goal):
+                    continue
                 if self.expired():
                     return
                 if self.on_progress is not None:
                     self.on_progress(f"goal {number} of {len(chosen)}: {goal.name}")
                 self._to_goal(goal, wait_ms, renewal_ms, restarts=restarts)
 
+    def _is_witness(self, goal: Goal) -> bool:
+        return any(w.name in (goal.name, *goal.also) for w in self.prepared.plan.witnesses)
+
     def _to_goal(self, goal: Goal, wait_ms: int, renewal_ms: int, *, restarts: bool) -> None:
         performances = self.prepared.plan.performances
-        with Session(self.prepared.plan) as session:
+        with Session(self.prepared.plan.within(goal.scope)) as session:
             for action, arguments in goal.steps:
                 lease = performances[action].lease
                 waits_ms = 0 if lease is Lease.RUNS_OUT else wait_ms
@@ -185,16 +193,17 @@ class Search:
                     if step is not None:
                         self.tally.step(step)
             self.tally.end(session)
-            self.note(session.steps, self.prepared.wanted | self.prepared.declared)
+            self.note(session.plan, session.steps, self.prepared.wanted | self.prepared.declared)
 
     def at_random(self, chosen: Sequence[Goal], *, examples: int, steps: int, seed: int) -> None:
         """Random runs, in batches; what has broken already is no reason to end a run any more."""
 
         def end(session: Session) -> None:
             self.tally.end(session)
-            self.note(session.steps, self.prepared.declared)
+            self.note(plan, session.steps, self.prepared.declared)
 
         plan, left, batch = self.prepared.plan, examples, 0
+        near = [goal for goal in chosen if goal.scope is None or goal.scope.sizes == plan.oracle.scope.sizes]
         while left > 0 and not self.expired():
             watch = Watch(
                 self.prepared.wanted - set(self.broken),
@@ -203,73 +212,21 @@ class Search:
                 self.expired,
                 most_tries=MOST_TRIES,
             )
-            made = machine(plan, lambda: chosen, watch)
+            made = machine(plan, lambda: near, watch)
             run_machine(made, examples=min(left, BATCH), steps=steps, seed=seed * 1_000_003 + batch)
             if watch.broken is not None:
-                self.note(watch.broken.steps, watch.broken.names)
+                self.note(plan, watch.broken.steps, watch.broken.names)
             left, batch = left - BATCH, batch + 1
             if self.on_progress is not None:
                 tally = self.tally
                 self.on_progress(f"{tally.runs} runs, {tally.steps} steps, {len(self.broken)} claims broken")
 
 
-_GOALS: dict[Any, tuple[Protocol, tuple[Goal, ...]]] = {}
-"""The protocol stands beside its goals so that nothing else gets its identity."""
-
-
-def goals_of(plan: Plan) -> tuple[Goal, ...]:
-    """The goals of what the implementation offers, in the model's smallest scope; found once in a process."""
-    protocol = plan.oracle.protocol
-    scope = plan.reach.goals or protocol.scopes.get("small", plan.oracle.scope)
-    scope = scope.but(switches=scope.switches & plan.oracle.scope.switches)
-    key = (
-        id(protocol),
-        scope.switches,
-        tuple(plan.performances),
-        tuple(c.name for c in (*plan.claims, *plan.witnesses)),
-    )
-    if key not in _GOALS:
-        found = goals(
-            protocol,
-            scope,
-            offered=plan.performances,
-            claims=plan.claims,
-            witnesses=(*plan.witnesses, *counterpart_of(protocol).aims),
-        )
-        journeys = counterpart_of(protocol).journeys
-        more = () if journeys is None else journeys(scope)
-        both = {goal.steps: goal for goal in (*more, *_by_time(plan, found), *found)}
-        _GOALS[key] = protocol, tuple(sorted(both.values(), key=lambda goal: len(goal.steps)))
-    return _GOALS[key][1]
-
-
-def beyond_reach(plan: Plan) -> frozenset[str]:
-    """The witnesses that the model does not come to because of what the adapter does not have.
-
-    None where the adapter offers less than the model may do: then that may be why.
-    """
-    less = {a.name for a in plan.oracle.actions()} - set(plan.performances)
-    if less or not counterpart_of(plan.oracle.protocol).narrows:
-        return frozenset()
-    reached = {name for goal in goals_of(plan) for name in (goal.name, *goal.also)}
-    return frozenset({w.name for w in plan.witnesses} - reached)
-
-
-def silent(claim: Claim, beyond: Collection[str]) -> str:
-    """Why nothing is said about a claim with such an adapter, if none of its witnesses can come about."""
+def silent(claim: Claim, beyond: Collection[str], because: str) -> str:
+    """Why nothing is said about a claim in such runs, if none of its witnesses can come about in them."""
     if claim.witnesses and all(w in beyond for w in claim.witnesses):
-        return f"with what the adapter has the model comes to no {' and no '.join(claim.witnesses)}"
+        return f"{because} the model comes to no {' and no '.join(claim.witnesses)}"
     return ""
-
-
-def _by_time(plan: Plan, found: Iterable[Goal]) -> Iterator[Goal]:
-    """The same ways with leases that run out instead of being given back: there clocks matter."""
-    leases = {name: how.lease for name, how in plan.performances.items()}
-    runs_out = next((name for name, lease in leases.items() if lease is Lease.RUNS_OUT), None)
-    for goal in found:
-        if runs_out is not None and any(leases[action] is Lease.ENDS for action, _ in goal.steps[:-1]):
-            steps = tuple((runs_out, ()) if leases[a] is Lease.ENDS else (a, v) for a, v in goal.steps)
-            yield Goal(f"{goal.name}, in time", steps)
 
 
 def verify(
@@ -397,8 +354,8 @@ def _verdict(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str,
         return Verdict.NOT_EXERCISED, prepared.unseen[claim.name], None, {}
     if claim.name in search.broken:
         return _broken(search, claim)
-    if silent(claim, search.beyond):
-        return Verdict.NOT_EXERCISED, silent(claim, search.beyond), None, {UNTELLABLE: True}
+    if nothing := silent(claim, search.beyond, counterpart_of(prepared.plan.oracle.protocol).narrow):
+        return Verdict.NOT_EXERCISED, nothing, None, {UNTELLABLE: True}
     witnesses = [w for w in claim.witnesses if w not in search.beyond]
     missing = [w for w in witnesses if not tally.witnessed[w]]
     if missing or not tally.steps:
@@ -412,7 +369,7 @@ def _verdict(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str,
 
 def _broken(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str, Any]]:
     """REFUTED, if the run breaks the claim twice more; otherwise the implementation is not deterministic."""
-    plan, original = search.prepared.plan, search.broken[claim.name]
+    plan, original = search.broken[claim.name]
     steps = shortened(plan, [s.move for s in original], claim.name)
     twice = again(plan, [s.move for s in steps or original], claim.name)
     unsteady = twice.unsteady

@@ -67,7 +67,7 @@ class Names:
     """Commits that change the step, by their ids."""
     receipts: dict[str, str] = field(default_factory=dict)
     """The receipt that was last told under a key."""
-    intents: dict[int, Any] = field(default_factory=dict)
+    intents: dict[Any, Any] = field(default_factory=dict)
     """The intents that were stored, for when a store no longer keeps those before the present one."""
     landed: list[Landing] = field(default_factory=list)
     """The effects that took place, with the requests that brought them about."""
@@ -83,6 +83,10 @@ class Names:
         made = f"{sender.worker}.{sender.incarnation}.{c.label}"
         self.commit_ids[made] = c
         return made
+
+    def receipt_of(self, key: str) -> str:
+        """The receipt that was last told under a key, or what stands for one that nobody was told."""
+        return self.receipts.get(key, "received")
 
     def key(self, version: int) -> str:
         """The idempotency key of an intent (§6)."""
@@ -101,6 +105,13 @@ class Names:
             more = self.handles.observe()
             return Seen(replace(observation, more=more), now_ms, self, tuple(self.handles.landed))
         return Seen(observation, now_ms, self, tuple(self.landed))
+
+    def let_go(self, request: str) -> None:
+        """A request of which nothing is on its way any more is forgotten: its name may be another's next."""
+        self.landed = [
+            landing._replace(request=f"former {request}") if landing.request == request else landing
+            for landing in self.landed
+        ]
 
     def kept(self) -> Names:
         """All that is remembered, to be put back."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.checker.subject import UsageError
+from fencepost.conformance.chosen_goals import goals_of
 from fencepost.conformance.classes import Call, Classes, Pair, Start
+from fencepost.conformance.moves import Move
 from fencepost.conformance.oracle import Oracle
-from fencepost.conformance.session import Move, Plan
-from fencepost.conformance.verify import goals_of
+from fencepost.conformance.plans import Plan
 from fencepost.conformance.vocabulary import ASSUMES
 from fencepost.model import Scope
 

@@ -72,13 +72,8 @@ REGISTRY: tuple[Refusal, ...] = (
     ),
     Refusal(
         "no-such-request",
-        "The inbox of the instance has no request of the number that the commit names.",
-        "Mend the caller: name requests by the numbers that were read from the inbox.",
-    ),
-    Refusal(
-        "request-consumed",
-        "The request that the commit names has taken effect already, in an earlier commit.",
-        "Read the row and its inbox again; a request takes effect once.",
+        "The inbox has no request of that number that asks for this and has not taken effect yet.",
+        "Read the row and its inbox again; a request takes effect once, and only as what it asks for.",
     ),
     Refusal(
         "illegal-transition",
@@ -92,7 +87,7 @@ REGISTRY: tuple[Refusal, ...] = (
     ),
     Refusal(
         "not-unwinding",
-        "The instance is not being undone, so nothing is called off or compensated.",
+        "The instance is not being undone, so nothing is called off or compensated, nor a cancel consumed.",
         "Mend the caller; first commit the cause, such as a failure or a cancel that is consumed.",
     ),
     Refusal(
@@ -123,8 +118,8 @@ REGISTRY: tuple[Refusal, ...] = (
     ),
     Refusal(
         "approval-recorded",
-        "A decision on the approval was recorded before the deadline and waits in the inbox.",
-        "Read the inbox and consume the decision: one recorded in time is honoured however late.",
+        "An approval of the stored intent was recorded before the deadline and waits in the inbox.",
+        "Read the inbox and consume the approval: one recorded in time is honoured however late.",
     ),
     Refusal(
         "cancel-requested",
@@ -139,7 +134,7 @@ REGISTRY: tuple[Refusal, ...] = (
     ),
     Refusal(
         "approval-needed",
-        "The step needs an approval, and is not to run without.",
+        "The step, or another intent of it, needs an approval, and is not to run without.",
         "Commit that it waits, with the intent that is to be approved.",
     ),
     Refusal(

@@ -36,6 +36,7 @@ def timer_fires_once(before: State, after: State) -> object:
                 or (after.attempt[x] == before.attempt[x] + 1 and before.due[x] and not after.due[x])
             )
             and (not after.due[x] or before.due[x] or before.status[x] == Status.retry_scheduled)
+            and not (moves(before, after, x, Status.running, Status.retry_scheduled) and after.due[x])
         ),
     )
 

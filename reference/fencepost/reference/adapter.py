@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.conformance import adapter as a
+from fencepost.conformance.adapter_workflow import Definition
 from fencepost.conformance.recovering import RecoveringAdapter
+from fencepost.reference import adapter_workflow as workflows
 from fencepost.reference.adapter_replay import OfReplay
 from fencepost.reference.adapter_triggers import Door, OfTriggers
 from fencepost.reference.downstream import open_downstream
@@ -49,15 +51,14 @@ from fencepost.reference.values import (
     Answer,
     Commit,
     Entry,
-    Evidence,
+    InstanceStatus,
     Intent,
+    Move,
     Ok,
     Owner,
     Refused,
     Row,
-    StepChange,
     StepEntry,
-    StepStatus,
     StoreError,
 )
 
@@ -66,6 +67,8 @@ INSTANCE = "order-1"
 
 STEP, OPERATION, RESOURCE, PARAMETERS = "charge", "charge", "account", '{"cents":500}'
 """The one step with an outside effect, and what the effect is."""
+
+EFFECT = (RESOURCE, OPERATION, PARAMETERS)
 
 ELSEWHERE = "elsewhere"
 """The instance for which somebody else changes the resource; also how the keys of such effects begin."""
@@ -125,6 +128,7 @@ class StoreWorker:
 
     def commit(self, commit: a.Commit) -> a.Answer:
         """Commit what the commit says, as its own owner."""
+        unwinds = commit.unwinds
         sent = Commit(
             instance=INSTANCE,
             owner=Owner(commit.owner.worker, commit.owner.incarnation),
@@ -133,7 +137,9 @@ class StoreWorker:
             expected_lease_version=commit.lease_version,
             event="finished" if commit.finishes else "progressed",
             finishes=commit.finishes,
-            changes=() if commit.change is None else (_step_change(commit.change),),
+            changes=() if commit.change is None else (workflows.step_change(commit.change, STEP, EFFECT),),
+            move=None if unwinds is None else Move(InstanceStatus.UNWINDING, cause=unwinds),
+            requests=() if commit.consumes is None else (commit.consumes,),
         )
         return _called(lambda: self.store.commit(sent), lambda entry: a.Ok(entry=_entry(entry)))
 
@@ -158,7 +164,8 @@ class SqliteAdapter(OfTriggers, OfReplay):
     """The SQLite store in files of a temporary directory, with the statements that it is to use.
 
     `worker` is how a worker calls the store. The files are made in `directory`; without one, on the RAM disk
-    where there is one, else where temporary files go.
+    where there is one, else where temporary files go. Without `schema_checks` the triggers and checks of the
+    schema are left out, so that the statements alone decide.
     """
 
     name: str = "sqlite"
@@ -170,6 +177,7 @@ class SqliteAdapter(OfTriggers, OfReplay):
     directory: Path | None = None
     downstream: frozenset[a.Ability] = frozenset()
     downstream_statements: DownstreamStatements = DOWNSTREAM_STATEMENTS
+    schema_checks: bool = True
 
     def fresh_world(self) -> World:
         """A new file with one instance, copied from one that the store made."""
@@ -177,6 +185,8 @@ class SqliteAdapter(OfTriggers, OfReplay):
         directory = Path(tempfile.mkdtemp(prefix="fencepost-", dir=self.directory or ram_disk))
         path = directory / "store.db"
         path.write_bytes(_fresh_file(self.statements))
+        if not self.schema_checks:
+            workflows.drop_triggers(path)
         outside = None
         if a.Capability.EFFECTS in self.capabilities:
             there = directory / "downstream.db"
@@ -188,14 +198,18 @@ class SqliteAdapter(OfTriggers, OfReplay):
         self, world: World, name: str, incarnation: int, surroundings: a.Surroundings
     ) -> StoreWorker:
         """Open the file once more."""
-        store = open_store(
+        return self.worker(self._opened(world, surroundings), Owner(name, incarnation), surroundings.clock_ms)
+
+    def _opened(self, world: World, surroundings: a.Surroundings) -> Store:
+        return open_store(
             world.path,
             clock_ms=surroundings.clock_ms,
             synchronous="OFF",  # no power cut is tried; the death of a process loses nothing all the same
             statements=self.statements,
-            connection_class=surroundings.watched(sqlite3.Connection),
+            connection_class=surroundings.watched(
+                sqlite3.Connection if self.schema_checks else workflows.Unchecked
+            ),
         )
-        return self.worker(store, Owner(name, incarnation), surroundings.clock_ms)
 
     def observe(self, world: World) -> a.Observation:
         """What the tables hold, by the store's own back door."""
@@ -206,6 +220,9 @@ class SqliteAdapter(OfTriggers, OfReplay):
         observed = a.Observation(_row(row), tuple(_entry(entry) for entry in seen.log(INSTANCE)))
         if world.outside is None:
             return observed
+        if row.definition is not None:
+            ledger = self._ledger(world.outside.observer.observe())
+            return replace(observed, ledger=ledger, workflow=workflows.seen_of(seen, INSTANCE))
         step = seen.step(INSTANCE, STEP)
         return replace(
             observed,
@@ -250,11 +267,16 @@ class SqliteAdapter(OfTriggers, OfReplay):
         from fencepost.reference.adapter_recovery import RecoveringSqlite
 
         return RecoveringSqlite(
-            self.name,
-            model_variant=self.model_variant,
-            deviations=self.deviations,
-            directory=self.directory,
+            self.name, model_variant=self.model_variant, deviations=self.deviations, directory=self.directory
         )
+
+    def begin(self, world: World, definition: Definition) -> None:
+        """Begin the instance anew, with a definition."""
+        world.rewinder.put_back(workflows.begun(self.statements, definition, INSTANCE))
+
+    def open_requester(self, world: World, surroundings: a.Surroundings) -> workflows.StoreRequester:
+        """Open the file once more."""
+        return workflows.StoreRequester(self._opened(world, surroundings), INSTANCE)
 
     def stamp(self, world: World) -> tuple[int, ...]:
         """SQLite's own numbers for what has been committed to each file."""
@@ -430,24 +452,6 @@ def _held_record(record: KeyRecord) -> a.Held:
 
 def _held_effect(effect: AppliedEffect) -> a.Held:
     return a.Held(effect.key, "receipt", effect.fingerprint, f"receipt-{effect.number}")
-
-
-def _step_change(change: a.StepChange) -> StepChange:
-    intent = change.intent
-    return StepChange(
-        step=STEP,
-        status=StepStatus(change.status),
-        intent=None
-        if intent is None
-        else Intent(
-            intent.version, intent.key, intent.fingerprint, RESOURCE, OPERATION, PARAMETERS, intent.revision
-        ),
-        another_attempt=intent is not None and intent.version > 1,
-        unwinding=change.unwinding,
-        receipt=change.receipt,
-        evidence=None if change.evidence is None else Evidence(change.evidence),
-        reason=change.reason,
-    )
 
 
 def _step_entry(entry: StepEntry) -> a.StepEntry:

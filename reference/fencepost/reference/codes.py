@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+APPROVAL_NEEDED: Final = "approval-needed"
+"""The step, or its new intent, is not to run without an approval (§5, §11)."""
+
 APPROVAL_RECORDED: Final = "approval-recorded"
-"""A decision on the approval was recorded in time and stands in the inbox: it is honoured (§11)."""
+"""The approval was recorded in time and stands in the inbox: it is honoured (§11)."""
 
 CANCEL_REQUESTED: Final = "cancel-requested"
 """A cancel stands in the inbox: no step starts, nor does the instance end, before it is consumed (§10)."""
@@ -20,11 +23,14 @@ CANCEL_REQUESTED: Final = "cancel-requested"
 DEADLINE_PASSED: Final = "deadline-passed"
 """The store's now has reached the deadline of the step, of its approval, or of the instance (§9, §11)."""
 
+DEPENDENCY_UNMET: Final = "dependency-unmet"
+"""A step on which this one depends has not succeeded (§5)."""
+
 FINISHED: Final = "finished"
 """The instance is finished: nobody acquires it or commits to it any more (§3, §4)."""
 
 ILLEGAL_TRANSITION: Final = "illegal-transition"
-"""The commit would change a step in a way that §5 or §6 does not have, or end the instance too early."""
+"""The commit would change a step, or the instance, in a way that §5 or §6 does not have."""
 
 INSTANCE_EXISTS: Final = "instance-exists"
 """The trigger names an instance whose row is already there (§4)."""
@@ -51,7 +57,7 @@ NO_SUCH_NOTIFICATION: Final = "no-such-notification"
 """The instance has stored no notification with that key (§13)."""
 
 NO_SUCH_REQUEST: Final = "no-such-request"
-"""The inbox of the instance has no request of that number (§4)."""
+"""The inbox has no unconsumed request of that number that asks for this (§4)."""
 
 NO_SUCH_STEP: Final = "no-such-step"
 """The instance has no step of that name, or none with a gate for an approval (§11)."""
@@ -59,11 +65,14 @@ NO_SUCH_STEP: Final = "no-such-step"
 NOT_DUE: Final = "not-due"
 """The timer, or the deadline, lies after the store's now (§9)."""
 
+NOT_IN_ORDER: Final = "not-in-order"
+"""A later success is left that has to be undone first (§10)."""
+
 NOT_THE_OWNER: Final = "not-the-owner"
 """Worker and incarnation together are not the owner of the row (§1, §3, §4)."""
 
-REQUEST_CONSUMED: Final = "request-consumed"
-"""The request has taken effect already, in an earlier commit (§4)."""
+NOT_UNWINDING: Final = "not-unwinding"
+"""The instance does not unwind, so nothing is called off or compensated, nor a cancel consumed (§10)."""
 
 STALE_LEASE_VERSION: Final = "stale-lease-version"
 """The lease version is not the one that stands (§3, §4)."""
@@ -73,6 +82,12 @@ STALE_STATE_VERSION: Final = "stale-state-version"
 
 STATE_VERSION_EXHAUSTED: Final = "state-version-exhausted"
 """The state version cannot rise any further, and never wraps."""
+
+UNFINISHED_STEPS: Final = "unfinished-steps"
+"""A step is left whose fate is open: nothing is compensated yet, or the instance does not end (§1, §10)."""
+
+UNWINDING: Final = "unwinding"
+"""The instance unwinds, or the step is being given up: nothing starts, and the cause stays (§10)."""
 
 PRECEDENCE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -92,13 +107,24 @@ PRECEDENCE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         # What a commit consumes and changes is looked at after the commit itself, in this order, change by
         # change; all or nothing is written.
-        "consume": (NO_SUCH_REQUEST, REQUEST_CONSUMED, ILLEGAL_TRANSITION),
-        "move": (ILLEGAL_TRANSITION, NO_SUCH_MIGRATION),
-        "change_step": (ILLEGAL_TRANSITION, DEADLINE_PASSED, NOT_DUE, APPROVAL_RECORDED, CANCEL_REQUESTED),
-        "compensate_step": (ILLEGAL_TRANSITION, NOT_DUE),
-        "settle_step": (ILLEGAL_TRANSITION, DEADLINE_PASSED, CANCEL_REQUESTED),
+        "consume": (NO_SUCH_REQUEST, NOT_UNWINDING),
+        "move": (ILLEGAL_TRANSITION, UNWINDING, NO_SUCH_MIGRATION),
+        "change_step": (
+            NO_SUCH_REQUEST,
+            ILLEGAL_TRANSITION,
+            UNWINDING,
+            NOT_UNWINDING,
+            DEADLINE_PASSED,
+            NOT_DUE,
+            APPROVAL_RECORDED,
+            CANCEL_REQUESTED,
+            DEPENDENCY_UNMET,
+            APPROVAL_NEEDED,
+        ),
+        "compensate_step": (ILLEGAL_TRANSITION, NOT_UNWINDING, NOT_DUE, UNFINISHED_STEPS, NOT_IN_ORDER),
+        "settle_step": (NO_SUCH_REQUEST, ILLEGAL_TRANSITION, UNWINDING, DEADLINE_PASSED, CANCEL_REQUESTED),
         "notify": (KEY_CONFLICT,),
-        "finish": (ILLEGAL_TRANSITION, CANCEL_REQUESTED),
+        "finish": (ILLEGAL_TRANSITION, CANCEL_REQUESTED, UNFINISHED_STEPS),
         # A trigger, a request or a migration that is already known is answered before the other reasons.
         "begin": (INSTANCE_EXISTS,),
         "redeliver": (NO_SUCH_INSTANCE, KEY_CONFLICT),

@@ -38,7 +38,7 @@ OVERTAKEN: Final = (
     codes.DEADLINE_PASSED,
     codes.NOT_DUE,
     codes.APPROVAL_RECORDED,
-    codes.REQUEST_CONSUMED,
+    codes.NO_SUCH_REQUEST,
     codes.KEY_CONFLICT,
 )
 """The codes of a refused commit after which its owner looks again and decides anew."""

@@ -113,7 +113,7 @@ select :instance, (select ifnull(max(number), 0) + 1 from inbox where instance =
    and (:late or status not in ('succeeded', 'failed', 'cancelled'))       -- refuse: finished
    and (:step is null or exists (select 1 from named))                     -- refuse: no-such-step
    and (:kind <> 'approval-decision' or exists (select 1 from gates))      -- refuse: no-such-step
-   and (:kind <> 'approval-decision' or not exists (select 1 from passed)) -- refuse: deadline-passed
+   and (:decision is not 'approved' or not exists (select 1 from passed))  -- refuse: deadline-passed
 returning instance, number, recorded_at_ms, consumed_by, kind, request_id, requester, step, decision,
           intent_version, idempotency_key, fingerprint, receipt, reason
 """
@@ -145,9 +145,9 @@ _CONSUME: Final = """
 update inbox
    set consumed_by = :state_version  -- effect: the request takes effect in this commit, and in no other
  where instance = :instance and number = :number             -- refuse: no-such-request
-   and consumed_by is null                                   -- refuse: request-consumed
-   and (kind <> 'cancel') = :used                            -- refuse: illegal-transition
-   and (kind <> 'cancel' or exists (select 1 from unwinds))  -- refuse: illegal-transition
+   and consumed_by is null                                   -- refuse: no-such-request
+   and (kind <> 'cancel') = :used                            -- refuse: no-such-request
+   and (kind <> 'cancel' or exists (select 1 from unwinds))  -- refuse: not-unwinding
 returning number
 """
 

@@ -49,17 +49,20 @@ CHANGE: Final = """
                       status = 'pending' or (status = 'retry_scheduled' and resource is null) as fresh,
                       :to = 'retry_scheduled' and status = 'running' as schedules,
                       coalesce(:receipt, :unwinding, :timer_at_ms) is not null as records,
-                      exists (select 1 from open, here where unwinding_cause is not null) as unwinds
+                      exists (select 1 from open, here where unwinding_cause is not null) as unwinds,
+                      unwinding is not null or exists (select 1 from reasons) as gives_up
                  from steps where instance = :instance and step = :step),
+     reasons as (select 1 from here where unwinding_cause is not null union all
+                 select 1 from requests where decision = 'running' and consumed_by is not null),
      unmet as (select 1 from dependencies as d join steps as needed on needed.instance = d.instance
                 and needed.step = d.needs where d.instance = :instance and d.step = :step
                 and needed.status <> 'succeeded'),
-     undecided as (select 1 from requests where kind = 'approval-decision' and consumed_by is null),
-     serves as (select 1 from facts, named join steps using (instance, step) where
-                named.kind = 'approval-decision' and named.intent_version = ifnull(:version, 1)
-                and named.fingerprint = coalesce(:fingerprint, approval_fingerprint)
-                and (starts and decision = 'approved' and needs_approval and (waits or :version > 1)
-                     or waits and decision = 'rejected' and :to = 'cancelled')
+     undecided as (select 1 from requests join steps using (instance, step) where consumed_by is null
+                    and decision = 'approved' and requests.fingerprint = approval_fingerprint),
+     serves as (select 1 from named join steps using (instance, step) where
+                decision = 'rejected' and :to = 'cancelled'
+                or decision = 'approved' and :to = 'running' and named.intent_version = ifnull(:version, 1)
+                and named.fingerprint = iif(:version > 1, :fingerprint, approval_fingerprint)
                 or named.kind = 'late-result' and :to = 'succeeded' and named.receipt = :receipt
                 and named.idempotency_key = steps.idempotency_key
                 and named.fingerprint = steps.fingerprint)"""
@@ -87,7 +90,8 @@ update steps
      , expected_revision = iif(:version, :expected_revision, expected_revision)  -- effect: its revision
      , compensation = iif(:version, :compensation, compensation)  -- effect: its compensation
      , intent_lease_version = iif(:version, :lease, intent_lease_version)  -- effect: its committer's
-     , unwinding = coalesce(unwinding, :unwinding)        -- effect: the reason for giving it up
+     , unwinding = coalesce(unwinding, :unwinding, iif(:proof is 'tombstoned' and :version is null,
+                            (select unwinding_cause from here), null))  -- effect: why it is given up
      , receipt = coalesce(receipt, :receipt)              -- effect: the receipt
      , evidence = iif(:version is null, :proof, null)     -- effect: how it is known not to have happened
      , former_evidence = iif(:version > 1, :proof, former_evidence)  -- effect: or the intent before it
@@ -102,35 +106,30 @@ update steps
      , approval_deadline_at_ms = coalesce(:approval_deadline_at_ms, approval_deadline_at_ms)  -- effect: until
      , approved_by = iif(:to = 'running', coalesce(:request, approved_by), approved_by)  -- effect: approval
   from facts
- where steps.instance = :instance and steps.step = :step                       -- refuse: illegal-transition
+ where (:request is null or exists (select 1 from serves))                      -- refuse: no-such-request
+   and steps.instance = :instance and steps.step = :step                        -- refuse: illegal-transition
    and (status, :to) in (select was, becomes from ways)                        -- refuse: illegal-transition
    and exists (select 1 from open)                                             -- refuse: illegal-transition
-   and (not (starts or asks or schedules) or exists (select 1 from runs))      -- refuse: illegal-transition
-   and (not (starts or asks) or not exists (select 1 from unmet))              -- refuse: illegal-transition
    and (not :again or (status = 'running' and :to = 'running'))                -- refuse: illegal-transition
    and (status <> :to or :again or records)                                    -- refuse: illegal-transition
    and (not asks or (needs_approval and :approval_fingerprint is not null))    -- refuse: illegal-transition
    and (asks or ifnull(:approval_fingerprint, :approval_deadline_at_ms) is null) -- refuse: illegal-transition
-   and (not needs_approval or status <> 'pending' or :to <> 'running')         -- refuse: illegal-transition
    and (not (waits and starts) or :request is not null)                        -- refuse: illegal-transition
-   and (:version is null or not needs_approval or :request is not null)        -- refuse: illegal-transition
    and (not waits or :version is null or :fingerprint = approval_fingerprint)  -- refuse: illegal-transition
-   and (not waits or :to <> 'cancelled' or :request > 0 or unwinds)            -- refuse: illegal-transition
    and (not waits or :to <> 'failed' or approval_deadline_at_ms is not null)   -- refuse: illegal-transition
-   and (:request is null or exists (select 1 from serves))                     -- refuse: illegal-transition
+   and (:request is null or waits or :version > 1 or :to = 'succeeded')         -- refuse: illegal-transition
    and (:timer_at_ms is null or :to = 'retry_scheduled')                       -- refuse: illegal-transition
    and (not schedules or (:timer_at_ms >= 0 and :error_class > ''))            -- refuse: illegal-transition
-   and (not schedules or coalesce(receipt, unwinding) is null)                 -- refuse: illegal-transition
+   and (not schedules or receipt is null)                                       -- refuse: illegal-transition
    and (not (:again or schedules) or ifnull(attempt < most_attempts, true))    -- refuse: illegal-transition
    and (:version is null or :to = 'running')                                   -- refuse: illegal-transition
    and ifnull(:version = ifnull(intent_version, 0) + 1, true)                  -- refuse: illegal-transition
    and (:version is null or fresh or waits or :again)                          -- refuse: illegal-transition
    and (:version is null or fresh or waits or :proof is not null)              -- refuse: illegal-transition
-   and (:version is null or coalesce(unwinding, :unwinding, :receipt) is null) -- refuse: illegal-transition
+   and (:version is null or coalesce(:unwinding, :receipt) is null)            -- refuse: illegal-transition
    and (:unwinding is null or unwinding is null)                               -- refuse: illegal-transition
    and (:unwinding is null or :to in ('running', 'retry_scheduled'))           -- refuse: illegal-transition
    and (:unwinding is null or status in ('pending', :to))                      -- refuse: illegal-transition
-   and (unwinding is null or not starts or :again)                             -- refuse: illegal-transition
    and (:receipt is null or resource is not null)                              -- refuse: illegal-transition
    and (:receipt is null or :to = 'succeeded' or :to = 'running')              -- refuse: illegal-transition
    and (:receipt is null or :to = 'succeeded' or status = 'running')           -- refuse: illegal-transition
@@ -144,16 +143,22 @@ update steps
    and (:proof is null or :version > 1 or :to in ('failed', 'cancelled'))      -- refuse: illegal-transition
    and (:proof is not 'unsent' or intent_lease_version = :lease)               -- refuse: illegal-transition
    and (:proof is not 'unsent' or (status = 'running' and error_class is null)) -- refuse: illegal-transition
-   and (:proof is not 'tombstoned' or unwinding is not null)                   -- refuse: illegal-transition
+   and (:proof is not 'tombstoned' or gives_up)                                 -- refuse: illegal-transition
    and (:proof is not 'fenced-and-not-found' or intent_lease_version < :lease) -- refuse: illegal-transition
    and (:to <> 'manual_intervention' or :reason is not null)                   -- refuse: illegal-transition
+   and (not (starts or asks) or exists (select 1 from runs))                    -- refuse: unwinding
+   and (unwinding is null or not starts or (:again and :version is null))       -- refuse: unwinding
+   and (:to <> 'cancelled' or :request > 0 or unwinds or not (planned or waits)) -- refuse: not-unwinding
    and (not starts or ifnull(:now_ms < deadline_at_ms, true))                  -- refuse: deadline-passed
    and (not starts or not exists (select 1 from late))                         -- refuse: deadline-passed
    and ifnull(:now_ms < :approval_deadline_at_ms, true)                        -- refuse: deadline-passed
    and (status <> 'retry_scheduled' or not starts or timer_at_ms <= :now_ms)   -- refuse: not-due
    and (not waits or :to <> 'failed' or approval_deadline_at_ms <= :now_ms)    -- refuse: not-due
    and (not waits or :to <> 'failed' or not exists (select 1 from undecided))  -- refuse: approval-recorded
-   and (not (starts or schedules) or not exists (select 1 from cancels))       -- refuse: cancel-requested
+   and (not (starts or asks) or not exists (select 1 from cancels))             -- refuse: cancel-requested
+   and (not (starts or asks) or not exists (select 1 from unmet))               -- refuse: dependency-unmet
+   and (not needs_approval or status <> 'pending' or :to <> 'running')          -- refuse: approval-needed
+   and (:version is null or not needs_approval or :request is not null)         -- refuse: approval-needed
 returning step
 """
 
@@ -194,9 +199,9 @@ update instances
                          , iif(unwinding_cause is null, 'succeeded', 'cancelled'))  -- effect: by its steps
  where instance = :instance                          -- refuse: illegal-transition
    and manual_cause is null                          -- refuse: illegal-transition
-   and not exists (select 1 from on_the_way)         -- refuse: illegal-transition
-   and not exists (select 1 from to_unwind)          -- refuse: illegal-transition
    and not exists (select 1 from cancels)            -- refuse: cancel-requested
+   and not exists (select 1 from on_the_way)         -- refuse: unfinished-steps
+   and not exists (select 1 from to_unwind)          -- refuse: unfinished-steps
 returning status
 """
 

@@ -14,7 +14,8 @@ from fencepost.reference.sql_steps import HERE
 UNDO: Final = """
      unwinds as (select 1 from open, here where unwinding_cause is not null),
      unsettled as (select 1 from steps where instance = :instance and status in (
-        'pending', 'waiting_approval', 'running', 'retry_scheduled', 'manual_intervention')),
+        'pending', 'waiting_approval', 'running', 'retry_scheduled', 'compensating',
+        'manual_intervention')),
      later as (select 1 from steps as it join steps as other on other.instance = it.instance
                 and other.succeeded_at_version > it.succeeded_at_version and other.compensation <> ''
                 and other.status <> 'compensated' where it.instance = :instance and it.step = :step)"""
@@ -53,11 +54,8 @@ update steps
      , state_version = :state_version                     -- effect: which commit changed it
  where instance = :instance and step = :step                                   -- refuse: illegal-transition
    and status in ('succeeded', 'compensating')                                 -- refuse: illegal-transition
-   and exists (select 1 from unwinds)                                          -- refuse: illegal-transition
    and (status = 'succeeded') = (:version is not null)                         -- refuse: illegal-transition
    and (status = 'compensating' or (compensation > '' and not :again))         -- refuse: illegal-transition
-   and (status = 'compensating' or not exists (select 1 from unsettled))       -- refuse: illegal-transition
-   and (status = 'compensating' or not exists (select 1 from later))           -- refuse: illegal-transition
    and (status <> :to or :again or ifnull(:receipt, :timer_at_ms) is not null) -- refuse: illegal-transition
    and (:to <> 'compensated' or ifnull(undo_receipt, :receipt) is not null)    -- refuse: illegal-transition
    and (:receipt is null or status = 'compensating')                           -- refuse: illegal-transition
@@ -68,7 +66,10 @@ update steps
    and (:timer_at_ms is null or ifnull(undo_attempt < most_attempts, true))    -- refuse: illegal-transition
    and coalesce(:proof, :unwinding, :request, :result) is null                 -- refuse: illegal-transition
    and :approval_fingerprint is null                                           -- refuse: illegal-transition
+   and exists (select 1 from unwinds)                                           -- refuse: not-unwinding
    and (not :again or ifnull(timer_at_ms <= :now_ms, true))                    -- refuse: not-due
+   and (status = 'compensating' or not exists (select 1 from unsettled))        -- refuse: unfinished-steps
+   and (status = 'compensating' or not exists (select 1 from later))            -- refuse: not-in-order
 returning step
 """
 
@@ -92,12 +93,11 @@ update steps
                            when 'compensated' then undo_receipt is null
                            when 'running' then attested
                            else resource is not null and :proof is null end  -- effect: attested
- where instance = :instance and step = :step                                   -- refuse: illegal-transition
+ where :to in (select decision from decides)                                    -- refuse: no-such-request
+   and instance = :instance and step = :step                                    -- refuse: illegal-transition
    and status = 'manual_intervention' and exists (select 1 from open)          -- refuse: illegal-transition
-   and :to in (select decision from decides)                                   -- refuse: illegal-transition
    and (from_status = 'compensating') = (:to = 'compensated')                  -- refuse: illegal-transition
-   and (:to <> 'running' or (receipt is null and unwinding is null))           -- refuse: illegal-transition
-   and (:to <> 'running' or exists (select 1 from runs))                       -- refuse: illegal-transition
+   and (:to <> 'running' or receipt is null)                                    -- refuse: illegal-transition
    and (:receipt is null or (:to = 'succeeded' and resource is not null))      -- refuse: illegal-transition
    and ifnull(receipt = :receipt, true)                                        -- refuse: illegal-transition
    and (:to not in ('failed', 'cancelled') or receipt is null)                 -- refuse: illegal-transition
@@ -110,6 +110,7 @@ update steps
    and (:result is null or :to = 'succeeded')                                  -- refuse: illegal-transition
    and not :again and coalesce(:version, :timer_at_ms) is null                 -- refuse: illegal-transition
    and :approval_fingerprint is null                                           -- refuse: illegal-transition
+   and (:to <> 'running' or (unwinding is null and exists (select 1 from runs))) -- refuse: unwinding
    and (:to <> 'running' or ifnull(:now_ms < deadline_at_ms, true))            -- refuse: deadline-passed
    and (:to <> 'running' or not exists (select 1 from late))                   -- refuse: deadline-passed
    and (:to <> 'running' or not exists (select 1 from cancels))                -- refuse: cancel-requested
@@ -142,13 +143,15 @@ update instances
      , definition = ifnull(:definition, definition)       -- effect: a migration gives another definition
      , definition_fingerprint = ifnull(:definition_fingerprint, definition_fingerprint)  -- effect: likewise
  where instance = :instance                                                    -- refuse: illegal-transition
-   and (:to <> 'running' or coalesce(unwinding_cause, :cause) is null)         -- refuse: illegal-transition
-   and (:to <> 'unwinding' or (unwinding_cause is null) = (:cause is not null)) -- refuse: illegal-transition
+   and (:to <> 'running' or :cause is null)                                     -- refuse: illegal-transition
+   and (:to <> 'unwinding' or ifnull(unwinding_cause, :cause) is not null)      -- refuse: illegal-transition
    and (:to <> 'manual_intervention' or (manual_cause is null and :cause <> '')) -- refuse: illegal-transition
    and coalesce(:cause, manual_cause, :migration) is not null                  -- refuse: illegal-transition
    and (manual_cause is null or coalesce(:decision, :migration) is not null)   -- refuse: illegal-transition
    and (:decision is null or manual_cause is not null)                         -- refuse: illegal-transition
    and (:decision is null or exists (select 1 from resumes))                   -- refuse: illegal-transition
+   and (:to <> 'running' or unwinding_cause is null)                            -- refuse: unwinding
+   and (:to <> 'unwinding' or :cause is null or unwinding_cause is null)        -- refuse: unwinding
    and (:migration is null or exists (select 1 from migrates))                 -- refuse: no-such-migration
 returning status
 """

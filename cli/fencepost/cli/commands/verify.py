@@ -15,6 +15,7 @@ from fencepost.cli.progress import progress, shared
 @click.argument("adapter", metavar="ADAPTER")
 @options.CLAIMS
 @options.with_file("A Python file with claims of your own.")
+@options.MODEL
 @click.option(
     "--examples", type=click.IntRange(1), default=100, show_default=True, help="How many random runs."
 )
@@ -37,6 +38,7 @@ def command(
     adapter: str,
     claims: tuple[str, ...],
     file: str,
+    model: str,
     examples: int,
     steps: int,
     statements: bool,
@@ -56,8 +58,8 @@ def command(
     With --statements all ways to mix the statements of two calls are run instead, and then faults at each
     statement. There --examples and --steps do not matter, and --seed only to a budget.
     """
-    from fencepost.checker.subject import load_all, refuse_unknown
-    from fencepost.cli.adapters import load_adapter, subjects_for
+    from fencepost.checker.subject import UsageError, load_all, refuse_unknown
+    from fencepost.cli.adapters import load_adapter, subjects_for, why_not
     from fencepost.cli.reports import Told, finish, seconds, subject_line
     from fencepost.cli.runs_of_implementations import declared_lines, save_runs
     from fencepost.cli.text import wrapped
@@ -68,7 +70,10 @@ def command(
     from fencepost.conformance.verify import GRADE, verify
 
     made = load_adapter(adapter)
-    subjects = subjects_for(made, load_all(file, variant=made.model_variant), claims)
+    among = load_all(file, variant=made.model_variant, model=model)
+    subjects = subjects_for(made, among, claims)
+    if model and not subjects:
+        raise UsageError(why_not(model, made))
     compared = (LOCK_STEP.id, LOCK_STEP.name)
     refuse_unknown([c for c in claims if c not in compared], subjects)
     own = {s.model: [c for c in claims if s.has(c) or c in compared] for s in subjects}

@@ -142,6 +142,7 @@ def schedule_retry(s: State, w: Element, x: Element, lost: bool) -> None:
 
     s.state_version = s.state_version + 1
     s.status[x] = Status.retry_scheduled
+    s.due[x] = False
 
 
 @workflow.action(CLOCK, switch="retries", x=steps)

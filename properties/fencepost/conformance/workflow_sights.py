@@ -1,0 +1,66 @@
+"""Situations of a workflow that runs go to besides: one guard alone stands in the way of something wrong.
+
+The search for goals takes the shortest way to a refusal, and so mostly refuses what is wrong for several
+reasons, or of a step that has just begun. These are the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fencepost.model import State, Step, every, some
+from fencepost.model.domains import Member
+from fencepost.model.workflow.state import Cause, Status, steps
+from fencepost.properties import Claim, Kind
+
+Predicate = Callable[[State, State, Step], object]
+
+ENDS = (Status.failed, Status.cancelled, Status.compensated, Status.succeeded)
+"""Where a step stays, whatever is tried."""
+
+AT_ANY_TIME = ("start", "hand_over", "schedule_retry", "run_again", "give_up_waiting", "call_off",
+               "compensate", "hand_over_compensation")  # fmt: skip
+"""Commits that a worker can try of any step."""
+
+
+def _tried_at(action: str, status: Member) -> Predicate:
+    def tried(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+        """A commit is tried of a step that has come to an end."""
+        return step.action == action and step.refused and some(steps, lambda x: before.status[x] == status)
+
+    return tried
+
+
+def finish_meets_a_cancel(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """All steps have succeeded, and a cancel alone keeps the instance from its end."""
+    return (
+        step.action == "finish"
+        and step.outcome == "cancel-requested"
+        and every(steps, lambda x: before.status[x] == Status.succeeded)
+    )
+
+
+def what_cannot_be_undone_is_to_be(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """Nothing but the lack of a compensation keeps a step from being undone."""
+    return (
+        step.action == "compensate"
+        and step.outcome == "illegal-transition"
+        and before.cause != Cause.none
+        and some(steps, lambda x: before.status[x] == Status.succeeded and not before.undoable[x])
+        and every(steps, lambda x: before.status[x] == Status.succeeded or before.status[x] == Status.failed)
+    )
+
+
+def _all() -> Iterator[Claim]:
+    for action in AT_ANY_TIME:
+        for status in ENDS:
+            yield _sight(f"{action} of what has {status.name}", _tried_at(action, status))
+    yield _sight("finish_meets_a_cancel", finish_meets_a_cancel)
+    yield _sight("what_cannot_be_undone_is_to_be", what_cannot_be_undone_is_to_be)
+
+
+def _sight(name: str, predicate: Predicate) -> Claim:
+    return Claim("", name, Kind.SOMETIMES, predicate, str(predicate.__doc__))
+
+
+SIGHTS = list(_all())
