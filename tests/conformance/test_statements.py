@@ -11,12 +11,12 @@ import pytest
 from fencepost.checker.traces import ReplayError
 from fencepost.checker.verdicts import EXIT_OK, EXIT_UNDETERMINED, Verdict
 from fencepost.conformance import LOCK_STEP, Conformance, Refused, read_tape, replay_tape, verify_statements
+from fencepost.conformance.core import STATEMENTS
 from fencepost.conformance.refinement import Memory
 from fencepost.conformance.schedules import Item, Outcome, Schedule, interleavings
 from fencepost.conformance.stage import Stage
 from fencepost.conformance.tapes import Tape, play_tape, tape_from_json
 from fencepost.conformance.verify import prepare
-from fencepost.conformance.work import SCOPE
 from fencepost.reference.adapter import SqliteAdapter, make_sqlite
 from fencepost.reference.broken_stores import BETWEEN_STATEMENTS, BROKEN, LYING, UNUSUAL
 
@@ -204,7 +204,7 @@ def test_an_implementation_that_does_otherwise_the_second_time_is_not_determinis
 
 @pytest.fixture
 def stage() -> Iterator[Stage]:
-    plan, _ = prepare(RewindingDictAdapter(locking="none"), scope=SCOPE)
+    plan, _ = prepare(RewindingDictAdapter(locking="none"), scope=STATEMENTS)
     with Stage(plan) as made:
         yield made
 

@@ -308,7 +308,8 @@ def _action(action: Action) -> Explanation:
 def _scope(subject: Subject, name: str) -> Explanation:
     scope = subject.protocol.scopes[name]
     facts = [("bounds", scope.describe()), ("switches on", ", ".join(sorted(scope.switches)) or "none")]
-    return Explanation(f"scope {name}", (scope.why,), tuple(facts), run=(f"fencepost check --scope {name}",))
+    run = f"fencepost check --scope {name} --model {subject.model}"
+    return Explanation(f"scope {name}", (scope.why,), tuple(facts), run=(run,))
 
 
 def _group(subject: Subject, name: str) -> Explanation:

@@ -87,11 +87,15 @@ class StepSeen:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowSeen:
-    """All that is stored of the instance beside its row: why it unwinds, if it does, its steps, the inbox."""
+    """All that is stored of the instance beside its row: why it unwinds, if it does, its steps, the inbox.
+
+    `ended` is how it ended: ``succeeded``, ``failed`` or ``cancelled``; None until then.
+    """
 
     cause: str | None
     steps: tuple[StepSeen, ...]
     inbox: tuple[Recorded, ...]
+    ended: str | None = None
 
 
 @runtime_checkable

@@ -97,7 +97,9 @@ def goals_of(plan: Plan) -> tuple[Goal, ...]:
 def searched(plan: Plan, scopes: Sequence[Scope]) -> tuple[Goal, ...]:
     """The goals, looked for in the model."""
     likely = {n: how.sensible for n, how in plan.performances.items() if how.sensible is not None}
-    tried, reached, found = narrowed(plan.oracle.protocol, likely), set[str](), []
+    several = bool(plan.reach.goals[1:])  # what is too large to look everywhere is not looked at in vain
+    tried = narrowed(plan.oracle.protocol, likely) if several else plan.oracle.protocol
+    reached, found = set[str](), []
     seen = (*plan.witnesses, *counterpart_of(plan.oracle.protocol).sights)
     for scope in scopes:
         where = _run_in(plan, scope)

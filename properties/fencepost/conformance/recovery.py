@@ -30,8 +30,8 @@ from fencepost.conformance.recovering import (
 )
 from fencepost.conformance.recovery_aims import AIMS
 from fencepost.conformance.vocabulary import CannotEmbedError, Seen
-from fencepost.model import Scope, absent
-from fencepost.model.concrete import RunningState, values_of
+from fencepost.model import Scope, State, absent
+from fencepost.model.concrete import values_of
 from fencepost.model.core.state import state_versions, workers
 from fencepost.model.domains import Element, Member
 from fencepost.model.recovery.state import Phase, Status, definitions, step_numbers
@@ -84,9 +84,9 @@ def reread(session: Session, w: Element) -> Answer:
     return _noted(session, w, session.worker(w).read())
 
 
-def _has_the_lease(model: RunningState, w: Element, *others: Any) -> bool:  # noqa: ARG001
+def _has_the_lease(s: State, w: Element, *others: Any) -> object:  # noqa: ARG001
     """Whether nobody has taken over from a worker that believes to have the lease."""
-    return bool(model.believes[w].lease == model.lease_version)
+    return s.believes[w].lease == s.lease_version
 
 
 def _has_resumed(session: Session, w: Element) -> bool:

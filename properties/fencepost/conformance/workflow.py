@@ -257,7 +257,12 @@ def goal_scopes(abilities: frozenset[Ability]) -> tuple[Scope, ...]:
     downstream = runs.switches - _ALWAYS
     found = (protocol.scopes[name] for name in GOALS_IN)
     more = {"quick-two": {"irreversible"}}
-    return tuple(s.but(switches=(s.switches & _ALWAYS) | downstream | more.get(s.name, set())) for s in found)
+    two = protocol.scopes["quick-two"]
+    by_hand = two.but(name="quick-two, by hand", switches=two.switches | {"operator"})
+    scopes = (*found, by_hand)
+    return tuple(
+        s.but(switches=(s.switches & _ALWAYS) | downstream | more.get(s.name, set())) for s in scopes
+    )
 
 
 COUNTERPART = Counterpart(

@@ -73,7 +73,9 @@ def _each(read: Callable[[Seen, StepSeen], Any]) -> Callable[[Seen], tuple[Any, 
 
 
 def _cause(seen: Seen) -> Any:
-    found = _workflow(seen).cause
+    found, ended = _workflow(seen).cause, _workflow(seen).ended
+    if ended is not None and (ended == "succeeded") != (found is None):
+        raise CannotEmbedError(f"the instance ended as {ended!r}, and it unwinds for the cause {found!r}")
     if found not in (None, "failure", "cancel"):
         raise CannotEmbedError(f"the instance unwinds for the cause {found!r}")
     return Cause.none if found is None else getattr(Cause, found)

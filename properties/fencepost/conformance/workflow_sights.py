@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fencepost.model import State, Step, every, some
-from fencepost.model.domains import Member
-from fencepost.model.workflow.state import Cause, Status, steps
+from fencepost.model.domains import Element, Member
+from fencepost.model.workflow.state import Cause, Stands, Status, Wish, requests, steps
 from fencepost.properties import Claim, Kind
 
 Predicate = Callable[[State, State, Step], object]
@@ -51,12 +51,74 @@ def what_cannot_be_undone_is_to_be(before: State, after: State, step: Step) -> o
     )
 
 
+def a_rejection_is_taken_for_an_approval(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """What alone is wrong with a decision is that it says no."""
+    return (
+        step.action == "run_approved"
+        and step.outcome == "no-such-request"
+        and some(steps, requests, lambda x, r: _decides(before, r, x, Wish.reject))
+    )
+
+
+def an_approval_of_another_step_is_tried(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """What alone is wrong with an approval is that it is about another step."""
+    return (
+        step.action == "run_approved"
+        and step.outcome == "no-such-request"
+        and every(steps, lambda x: before.status[x] == Status.waiting_approval)
+        and some(steps, requests, lambda x, r: _decides(before, r, x, Wish.approve))
+    )
+
+
+def _decides(s: State, r: Element, x: Element, wish: Member) -> object:
+    return (
+        s.stands[r] == Stands.inbox
+        and s.wish[r] == wish
+        and s.about[r] == x
+        and s.approves[r].present
+        and s.approves[r] == s.fingerprint[x]
+        and s.status[x] == Status.waiting_approval
+    )
+
+
+def a_word_about_another_step_is_tried(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """What alone is wrong with an operator's decision is that it is about another step."""
+    return (
+        step.action == "run_by_hand"
+        and step.outcome == "no-such-request"
+        and every(steps, lambda x: before.status[x] == Status.manual_intervention)
+        and some(requests, lambda r: before.stands[r] == Stands.inbox and before.wish[r] == Wish.run_again)
+    )
+
+
+def something_is_undone_past_a_person(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """What alone keeps a step from being undone is another one, which is in a person's hands."""
+    return (
+        step.action == "compensate"
+        and step.outcome == "unfinished-steps"
+        and some(steps, lambda x: before.status[x] == Status.succeeded and before.undoable[x])
+        and every(
+            steps,
+            lambda x: (
+                before.status[x] == Status.succeeded or before.status[x] == Status.manual_intervention
+            ),
+        )
+    )
+
+
 def _all() -> Iterator[Claim]:
     for action in AT_ANY_TIME:
         for status in ENDS:
             yield _sight(f"{action} of what has {status.name}", _tried_at(action, status))
     yield _sight("finish_meets_a_cancel", finish_meets_a_cancel)
-    yield _sight("what_cannot_be_undone_is_to_be", what_cannot_be_undone_is_to_be)
+    for sight in (
+        what_cannot_be_undone_is_to_be,
+        a_rejection_is_taken_for_an_approval,
+        an_approval_of_another_step_is_tried,
+        a_word_about_another_step_is_tried,
+        something_is_undone_past_a_person,
+    ):
+        yield _sight(sight.__name__, sight)
 
 
 def _sight(name: str, predicate: Predicate) -> Claim:

@@ -14,8 +14,21 @@ CLOCKS = Claims("clocks", about="clocks")
 def stale_worker_never_overrides(before: State, after: State) -> object:
     """An accepted commit was made by the owner of the current lease version, by whatever clock."""
     return after.state_version == before.state_version or some(
-        workers, lambda w: before.owner == w and before.believes[w] == before.lease_version
+        workers,
+        lambda w: (
+            before.owner == w
+            and before.believes[w] == before.lease_version
+            and after.made_by[after.state_version] == w
+        ),
     )
+
+
+@CLOCKS.each_step("S4", section="§4", witnesses=("an_owner_commits", "a_lease_is_taken_over"))
+def state_version_counts_commits(before: State, after: State, step: Step) -> object:
+    """Each accepted commit raises the state version by one, and nothing else moves it."""
+    if step.action == "commit" and step.outcome == "ok":
+        return after.state_version == before.state_version + 1
+    return after.state_version == before.state_version
 
 
 @CLOCKS.each_step("S3", section="§3", witnesses=("a_lease_is_taken_over", "the_versions_are_used_up"))
@@ -32,6 +45,22 @@ def takeover_only_after_expiry(before: State, after: State) -> object:
     return after.lease_version == before.lease_version or now(before) >= before.expires_at
 
 
+@CLOCKS.each_step("S5", section="§3", witnesses=("a_lease_is_taken_over", "an_owner_commits"))
+def only_an_acquire_gives_time(before: State, after: State, step: Step) -> object:
+    """The end of a lease is moved by an acquire alone: to as many ticks from now as were asked for."""
+    if step.action != "acquire" or step.outcome != "ok":
+        return after.expires_at == before.expires_at
+    return some(
+        workers,
+        lambda w: (
+            before.asks[w].present
+            and not after.asks[w].present
+            and after.owner == w
+            and after.expires_at == now(before) + before.asks[w].value
+        ),
+    )
+
+
 @CLOCKS.each_step("S27", section="§4", witnesses=("an_owner_commits", "an_owner_commits_too_late"))
 def commit_only_while_live(before: State, after: State) -> object:
     """An accepted commit was made while its lease was live by the store's now."""
@@ -41,15 +70,18 @@ def commit_only_while_live(before: State, after: State) -> object:
 @CLOCKS.each_step(
     "S27", section="§1", witnesses=("the_clock_is_behind_the_mark", "an_owner_commits_too_late")
 )
-def what_is_over_stays_over(before: State, after: State) -> object:
+def what_is_over_stays_over(before: State, after: State, step: Step) -> object:
     """A lease that one operation found to be over is over for every later one, also of a clock set back."""
-    return after.state_version == before.state_version or before.mark < before.expires_at
+    over = before.lease_version >= 1 and before.found_over == before.lease_version
+    return not over or (after.state_version == before.state_version and step.outcome != "lease-live")
 
 
 @CLOCKS.each_step("S27", section="§1", witnesses=("the_clock_is_behind_the_mark",))
-def now_never_steps_back(before: State, after: State) -> object:
-    """The mark that the store keeps never falls, and each operation raises it to the store's now."""
-    return after.mark == before.mark or (after.mark > before.mark and after.mark == now(before))
+def now_never_steps_back(before: State, after: State, step: Step) -> object:
+    """Each operation of the store, refused or not, raises its mark to its now; nothing else moves it."""
+    if step.action == "acquire" or step.action == "commit":
+        return after.mark == now(before)
+    return after.mark == before.mark
 
 
 @CLOCKS.each_step("S27-count", section="§3", needs_off=("clock_skewed",), witnesses=("an_effect_starts",))
@@ -83,9 +115,14 @@ def fence_only_rises(before: State, after: State) -> object:
 def stale_effect_never_lands_after_contact(before: State, after: State) -> object:
     """After an effect of one owner none of an older owner takes place, whatever clocks and networks do."""
     return after.effects == before.effects or some(
-        workers, lambda w: before.sending[w].present and before.sending[w] >= before.fence
-        and not after.sending[w].present
-    )  # fmt: skip
+        workers,
+        lambda w: (
+            before.sending[w].present
+            and not after.sending[w].present
+            and before.sending[w] >= before.contacted
+            and after.fence == before.sending[w]
+        ),
+    )
 
 
 @CLOCKS.each_step("S25", section="§2", witnesses=("an_owner_commits_too_late", "somebody_asks_too_early"))

@@ -30,6 +30,20 @@ def versions_were_given(s: State) -> object:
     )
 
 
+@CLOCKS.supporting(supports=("S12",))
+def contacts_are_recorded(s: State) -> object:
+    """The fence is the highest token under which an effect took place."""
+    return s.fence == s.contacted
+
+
+@CLOCKS.supporting(supports=("S27",))
+def what_was_found_over_is_over(s: State) -> object:
+    """A lease that was found to be over is over by the mark."""
+    return s.found_over <= s.lease_version and (
+        s.found_over != s.lease_version or s.mark >= s.expires_at or s.lease_version == 0
+    )
+
+
 @CLOCKS.supporting(supports=("S27-count",))
 def a_count_ends_with_the_lease(s: State) -> object:
     """Where clocks run alike, a count that has come to a lease is over no later than the lease is."""

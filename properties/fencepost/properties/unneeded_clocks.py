@@ -13,6 +13,7 @@ _OWN = (
     "A worker's own line. Safety does not depend on what workers do: who goes on after a refusal, or asks "
     "again, is refused by the store and by the fence."
 )
+_ONLY_READ = "What only claims read: without it they see less, and the model does the same."
 _SHORT = "A lease of no length is over when it is given, and permits nothing."
 _ONE_AT_A_TIME = "An effect that takes the place of one on its way is as one that was lost."
 _SKEWED = (
@@ -30,6 +31,10 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "receive": ("s.granted[w] = absent",),
         "commit": _STOPS,
         "take_effect": _STOPS,
+    },
+    _ONLY_READ: {
+        **dict.fromkeys(("acquire", "commit"), ("s.found_over = ",)),
+        "take_effect": ("s.contacted = ",),
     },
     _SHORT: {"ask": ("when(length >= 1)",)},
     _ONE_AT_A_TIME: {"start_effect": ("when(not s.sending[w].present)",)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.model import State, derived, every, some, switched
+from fencepost.model import State, Step, derived, every, some, switched
 from fencepost.model.core.state import workers
 from fencepost.model.domains import Element, Member
 from fencepost.model.workflow.state import (
@@ -349,6 +349,40 @@ def late_results_are_kept(before: State, after: State) -> object:
                     and after.status[x] == Status.succeeded
                 ),
             )
+        ),
+    )
+
+
+@WORKFLOW.each_step("S26", section="§4", witnesses=("a_late_result_stays",))
+def a_late_result_is_never_refused(before: State, after: State, step: Step) -> object:
+    """A late result that reaches the inbox is recorded, whatever became of the instance."""
+    return (
+        step.action != "record_request"
+        or not step.refused
+        or every(
+            requests,
+            lambda r: before.wish[r] != Wish.late_result or after.arriving[r] or not before.arriving[r],
+        )
+    )
+
+
+@WORKFLOW.each_step("S26", section="§4", witnesses=("a_late_result_is_merged", "a_step_succeeds"))
+def a_success_has_its_receipt(before: State, after: State) -> object:
+    """A step succeeds when its owner has the receipt, or spends a late result or an operator's word."""
+    return every(
+        steps,
+        lambda x: (
+            not runs(before, x)
+            or after.status[x] != Status.succeeded
+            or some(
+                workers,
+                lambda w: (
+                    before.believes[w].present
+                    and before.believes[w].lease == before.lease_version
+                    and before.knows[w, x] == Knows.receipt
+                ),
+            )
+            or some(requests, lambda r: is_spent(before, after, r) and before.wish[r] == Wish.late_result)
         ),
     )
 

@@ -22,6 +22,7 @@ from fencepost.reference.rewind import Contents, Rewinder
 from fencepost.reference.sql import Statements
 from fencepost.reference.store import Store
 from fencepost.reference.values import (
+    FINISHED,
     Definition,
     Evidence,
     Intent,
@@ -173,6 +174,7 @@ def seen_of(seen: Observation, instance: str) -> w.WorkflowSeen:
         raise StoreError(f"observe: there is no row {instance!r}")
     return w.WorkflowSeen(
         cause=row.unwinding_cause,
+        ended=row.status if row.status in FINISHED else None,
         steps=tuple(_step(step, inbox) for step in row.steps),
         inbox=tuple(
             w.Recorded(each.number, _neutral(each.request), consumed=each.consumed_by is not None)

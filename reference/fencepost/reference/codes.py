@@ -131,7 +131,7 @@ PRECEDENCE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "request": (NO_SUCH_INSTANCE, FINISHED, NO_SUCH_STEP, DEADLINE_PASSED),
         "register_migration": (KEY_CONFLICT,),
         "deliver": (NO_SUCH_NOTIFICATION, KEY_CONFLICT),
-        "vouch": (NO_SUCH_INSTANCE, STALE_STATE_VERSION, LEASE_LIVE),
+        "vouch": (NO_SUCH_INSTANCE, LEASE_LIVE, STALE_STATE_VERSION),
         "read": (NO_SUCH_INSTANCE,),
         "ask": (NO_SUCH_INSTANCE,),
     }

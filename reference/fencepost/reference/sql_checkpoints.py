@@ -39,6 +39,6 @@ select instance, owner_worker, owner_incarnation, lease_version, expires_at_ms, 
        unwinding_cause, manual_cause, definition, definition_fingerprint, deadline_at_ms
   from instances
  where instance = :instance                                 -- refuse: no-such-instance
-   and state_version = :expected_state_version              -- refuse: stale-state-version
    and (expires_at_ms is null or expires_at_ms <= :now_ms)  -- refuse: lease-live
+   and state_version = :expected_state_version              -- refuse: stale-state-version
 """

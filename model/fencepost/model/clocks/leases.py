@@ -5,7 +5,13 @@ from __future__ import annotations
 from fencepost.model.clocks.state import DOWNSTREAM, Answer, clocks, now, ticks
 from fencepost.model.core.state import NETWORK, STORE, WORKER, workers
 from fencepost.model.domains import Element, Member
-from fencepost.model.language import State, absent, refuse_unless, when
+from fencepost.model.language import State, absent, ite, refuse_unless, when
+
+
+def look_at_the_clock(s: State) -> None:
+    """The store reads its clock, and keeps the moment: no later operation has an earlier one."""
+    s.mark = now(s)
+    s.found_over = ite(s.mark >= s.expires_at, s.lease_version, s.found_over)
 
 
 @clocks.action(WORKER, w=workers, length=ticks)
@@ -33,7 +39,7 @@ def acquire(s: State, w: Element) -> None:
     """A request for the lease arrives: allowed once the lease that stands is over."""
     when(s.asks[w].present)
     when(not s.cut_off[w])
-    s.mark = now(s)
+    look_at_the_clock(s)
     refuse_unless(s.mark >= s.expires_at, "lease-live")
     refuse_unless(not s.exhausted, "lease-version-exhausted")
 
@@ -64,11 +70,12 @@ def commit(s: State, w: Element) -> None:
     """A worker commits under the lease that it takes for its own, whatever its own count says."""
     when(s.believes[w].present)
     when(not s.cut_off[w])
-    s.mark = now(s)
+    look_at_the_clock(s)
     refuse_unless(s.believes[w].value == s.lease_version, "stale-lease-version")
     refuse_unless(s.mark < s.expires_at, "lease-expired")
 
     s.state_version = s.state_version + 1
+    s.made_by[s.state_version] = w
 
 
 @clocks.action(WORKER, w=workers)
@@ -97,3 +104,4 @@ def take_effect(s: State, w: Element) -> None:
 
     s.fence = s.sending[w].value
     s.effects = s.effects + 1
+    s.contacted = ite(s.sending[w].value > s.contacted, s.sending[w].value, s.contacted)

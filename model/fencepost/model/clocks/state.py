@@ -4,10 +4,11 @@ The store's now is the larger of its clock and a mark that it keeps (§1). A wor
 clock of its own, from before it asked for it (§3), and starts no effect when the count is over. A moment and
 a tick have the same length; what it is does not matter.
 
-Left out, and why that is safe: restarts and names of owners, renewal and release, commit ids (the core has
-them, and none reads a clock in another way than acquire and commit do), steps and keys (`workflow`,
-`effects`). A worker has one request to the store and one effect on its way at a time; both may arrive at any
-time later.
+Left out, and why that is safe: restarts and names of owners, renewal and release, commit ids, commits that
+are late and answers that are lost (the core has them, and none reads a clock in another way than acquire and
+commit do), steps and keys (`workflow`, `effects`). A worker has one request for the lease and one effect on
+its way at a time; both, and the news that the lease is given, may arrive at any time later. A partition lets
+nothing happen that could not happen without: a worker may be slow to call as it is. It is there to be seen.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from fencepost.model.core.state import CLOCK, NETWORK, STORE, WORKER, lease_versions, state_versions, workers
 from fencepost.model.domains import BOOLEAN, Counter, Enumeration, Family, Optional
 from fencepost.model.language import State, absent, derived, ite
-from fencepost.model.protocol import Protocol
+from fencepost.model.protocol import HISTORY, Protocol
 
 DOWNSTREAM = "downstream"
 
@@ -59,6 +60,14 @@ _variable("sending", Family(workers, of=Optional(lease_versions)), absent, home=
           meaning="the token of its effect that is on its way")  # fmt: skip
 _variable("fence", lease_versions, 0, home=DOWNSTREAM, meaning="the highest token recorded")
 _variable("effects", state_versions, 0, home=DOWNSTREAM, meaning="effects that took place")
+
+# What only claims read.
+_variable("made_by", Family(state_versions, of=Optional(workers)), absent, home=HISTORY,
+          meaning="who made this commit")  # fmt: skip
+_variable("contacted", lease_versions, 0, home=HISTORY,
+          meaning="the highest token under which an effect took place")  # fmt: skip
+_variable("found_over", lease_versions, 0, home=CLOCK,
+          meaning="the lease version last found to be over; only claims read it")  # fmt: skip
 
 clocks.switch("clock_skewed", "a clock runs faster or slower than the others")
 clocks.switch("clock_stepped_back", "the store's clock is set back")

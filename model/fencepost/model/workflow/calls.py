@@ -104,6 +104,7 @@ def learnt(kind: Member) -> object:
 def receive_reply(s: State, c: Element) -> None:
     """A reply arrives. Who sent the call uses it while it takes itself for the owner that sent it."""
     when(s.reply[c] != Answer.none)
+    when(not switched("late_results") or not comes_late(s, c))
     sent = s.call[c].value
     w = sent.by.worker
     x = sent.step
@@ -119,6 +120,20 @@ def receive_reply(s: State, c: Element) -> None:
             if reply == Answer.tombstoned or (reply == Answer.declined and switched("keyed")):
                 s.knows[w, x] = Knows.not_happened
     let_go(s, c)
+
+
+@derived
+def comes_late(s: State, c: Element) -> object:
+    """Whether the reply is a receipt of a step's effect, and who gets it not the owner that sent the call."""
+    return (
+        s.reply[c] == Answer.ok
+        and s.call[c].deed == Deed.act
+        and acts(s, s.call[c].by.worker)
+        and (
+            not s.believes[s.call[c].by.worker].present
+            or s.believes[s.call[c].by.worker].lease != s.call[c].token
+        )
+    )
 
 
 @derived

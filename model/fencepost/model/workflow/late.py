@@ -6,15 +6,14 @@ stays there, as evidence. Of a key's fingerprint nothing is said here: `effects`
 
 from __future__ import annotations
 
-from fencepost.model.core.state import WORKER, acts
+from fencepost.model.core.state import WORKER
 from fencepost.model.domains import Element
 from fencepost.model.language import State, refuse_unless, when
 from fencepost.model.workflow.beliefs import commit_on, learn_ended
-from fencepost.model.workflow.calls import let_go
+from fencepost.model.workflow.calls import comes_late, let_go
 from fencepost.model.workflow.lifecycle import step_commit
 from fencepost.model.workflow.state import (
     Answer,
-    Deed,
     Stands,
     Status,
     Wish,
@@ -29,12 +28,8 @@ from fencepost.model.workflow.state import (
 @workflow.action(WORKER, switch="late_results", c=calls, r=workflow.fresh(requests, unless="wish"))
 def hand_in(s: State, c: Element, r: Element) -> None:
     """A receipt reaches a worker that is not the owner that sent the call; it hands the receipt in."""
-    when(s.reply[c] == Answer.ok)
+    when(comes_late(s, c))
     sent = s.call[c].value
-    w = sent.by.worker
-    when(acts(s, w))
-    when(not s.believes[w].present or s.believes[w].lease != sent.token)
-    when(sent.deed == Deed.act)
 
     s.wish[r] = Wish.late_result
     s.about[r] = sent.step

@@ -64,6 +64,20 @@ _add(
 )
 
 _add(
+    without(workflow, "spends-no-late-result", merge=("s.stands[r] = Stands.consumed",)),
+    "A step succeeds with a late result that stays in the inbox as if nobody had taken it.",
+    scope="handed-in",
+    a_success_has_its_receipt=10,
+)
+_add(
+    with_lines(workflow, "refuses-late-results", record_request={
+        "not s.finished or s.wish[r] == Wish.late_result": "not s.finished",
+    }),
+    "A receipt that comes after the end is refused, and nobody hears of it.",
+    scope="handed-in",
+    a_late_result_is_never_refused=10,
+)  # fmt: skip
+_add(
     with_lines(workflow, "fails-on-a-late-result", merge={
         "s.status[x] = Status.succeeded": "s.status[x] = Status.failed",
     }),

@@ -99,6 +99,12 @@ _add(
     no_stuck_state=3,
 )
 
+_add(
+    without(workflow, "keeps-a-timer-that-fired", schedule_retry=("s.due[x] = False",)),
+    "A timer that has fired before the step came into a person's hands counts again.",
+    timer_fires_once=11,
+)
+
 # Starting, and what a step waits for.
 
 _add(
