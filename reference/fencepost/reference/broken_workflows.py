@@ -74,6 +74,21 @@ _ANYWHERE = _with(
 _UNAPPROVED = _without(
     _CHANGE, "status <> 'pending' or :to <> 'running'", ":version is null or not needs_approval"
 )
+_OF_ANY_STEP = _with(
+    _with(
+        _CHANGE,
+        "requests as (select * from inbox where instance = :instance and step = :step)",
+        "requests as (select * from inbox where instance = :instance)",
+    ),
+    "from named join steps using (instance, step) where",
+    "from named join steps on steps.instance = :instance and steps.step = :step where",
+)
+_AGREED_OR_NOT = _with(
+    _CHANGE,
+    "or decision = 'approved' and :to = 'running'",
+    "or decision in ('approved', 'rejected') and :to = 'running'",
+)
+_PAST_A_PERSON = _with(_UNDO, "'compensating',\n        'manual_intervention')", "'compensating')")
 
 BROKEN_WORKFLOWS: Mapping[str, Statements] = {
     # §4: the inbox.
@@ -93,8 +108,11 @@ BROKEN_WORKFLOWS: Mapping[str, Statements] = {
     "calls-off-what-goes-on": replace(_S, change_step=_without(_CHANGE, "not (planned or waits)")),
     "undoes-in-any-order": replace(_S, compensate_step=_without(_UNDO, "from later")),
     "undoes-too-soon": replace(_S, compensate_step=_without(_UNDO, "from unsettled")),
+    "undoes-past-a-person": replace(_S, compensate_step=_PAST_A_PERSON),
     # §11: approvals.
     "approves-something-else": replace(_S, change_step=_with(_CHANGE, _OF_THE_STORED_INTENT, "")),
+    "runs-on-any-approval": replace(_S, change_step=_OF_ANY_STEP),
+    "runs-on-a-rejection": replace(_S, change_step=_AGREED_OR_NOT),
     "runs-without-an-approval": replace(_S, change_step=_UNAPPROVED),
     "approval-after-its-deadline": replace(_S, request=_without(_S.request, "from passed")),
     "deadline-passes-over-an-approval": replace(_S, change_step=_without(_CHANGE, "from undecided")),

@@ -445,6 +445,7 @@ _add(
     without(workflow, "attests-whatever-it-was",
             attest=('refuse_unless(s.status[x] == Status.manual_intervention, "illegal-transition")',)),
     "An operator's word settles a step that is in nobody's hands.",
+    a_success_has_its_receipt=6,
     legal_transitions_only=12,
     attested_keys_are_buried=6,
     a_commit_consumes_at_most_what_it_does=6,

@@ -35,6 +35,7 @@ _add(
     "A commit of a step compares the state version alone, so a former owner moves the steps of the new one.",
     ("F01", "F02"),
     scope="quick-owners",
+    a_success_has_its_receipt=8,
     stale_worker_never_overrides=4,
     given_up_effects_never_happen=7,
     an_owner_sends_only_what_is_under_way=6,
@@ -173,6 +174,7 @@ _add(
     without(workflow, "succeeds-once-sent", succeed=("when(s.knows[w, x] == Knows.receipt)",)),
     "A step is committed as succeeded once its effect is sent, without waiting for a receipt.",
     ("F16",),
+    a_success_has_its_receipt=3,
     receipt_is_true=3,
     only_what_happened_is_undone=7,
 )
