@@ -91,7 +91,7 @@ def test_each_protocol_gets_its_own_claims_only() -> None:
         ({"scope_text": "small", "model": "effects"}, ["effects"]),
         ({"scope_text": "usual"}, list(BUILT_IN)),
         ({"scope_text": "usual:commit=1"}, ["core"]),
-        ({"scope_text": "large"}, ["core", "workflow"]),
+        ({"scope_text": "large"}, ["core", "workflow", "clocks"]),
         ({"scope_text": "rederived"}, ["effects"]),
         ({"scope_text": "small:commit=1"}, ["core"]),
         ({"on": ["record_expired"]}, with_switch("record_expired")),

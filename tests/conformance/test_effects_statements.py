@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from fencepost.checker.verdicts import EXIT_REFUTED, Verdict
 from fencepost.conformance import Ability
 from fencepost.conformance.statements import verify_statements
@@ -36,6 +38,7 @@ def test_a_tape_of_effects_is_run_again_with_the_model_of_effects(tmp_path: Path
     assert "possible as it was" in again.changed
 
 
+@pytest.mark.slow
 def test_all_interleavings_of_two_calls_on_an_opaque_downstream_are_the_models() -> None:
     adapter = make_sqlite(downstream=[])
     report = verify_statements(adapter, subject=EFFECTS_SUBJECT, faults=False)

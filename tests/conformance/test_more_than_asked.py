@@ -101,13 +101,17 @@ def landed(times: int, kind: str) -> Conformance:
     return lock_step(lands(times, CLASSES[kind]), subject=EFFECTS_SUBJECT)
 
 
+GRADES = [lock_step, pytest.param(by_statements, marks=pytest.mark.slow)]
+"""Of effects, statement by statement takes its time."""
+
+
 @pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("times", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_an_effect_that_lands_more_than_once_in_one_decision_is_a_difference(times: int, kind: str) -> None:
     assert f"request c1 took effect {times} times" in difference(landed(times, kind))
 
 
-@pytest.mark.parametrize("grade", [lock_step, by_statements])
+@pytest.mark.parametrize("grade", GRADES)
 @pytest.mark.parametrize("times", [2, 3])
 def test_where_keys_are_kept_it_breaks_the_claim_of_one_effect(
     times: int, grade: Callable[..., Conformance]
@@ -138,7 +142,7 @@ def test_a_lease_that_lasts_longer_than_was_asked_for_is_a_difference(
         assert "was asked for until" in wrong
 
 
-@pytest.mark.parametrize("grade", [lock_step, by_statements])
+@pytest.mark.parametrize("grade", GRADES)
 def test_another_receipt_than_the_commit_names_is_a_difference(grade: Callable[..., Conformance]) -> None:
     adapter = make_sqlite(downstream=FULL, name="receipts", worker=OtherReceipt)
     assert "the receipt 'another' is stored" in difference(grade(adapter, subject=EFFECTS_SUBJECT))

@@ -57,6 +57,7 @@ def test_a_process_that_ends_without_a_word_is_an_error() -> None:
         in_processes(range(2), 2, search)
 
 
+@pytest.mark.slow
 @needs_fork
 def test_two_processes_count_what_one_counts() -> None:
     alone, shared = (verify_statements(make_sqlite(), faults=False, jobs=jobs).figures for jobs in (1, 2))

@@ -206,6 +206,9 @@ def refuse_unknown(claims: Iterable[str], subjects: Iterable[Subject]) -> None:
     known = dict.fromkeys(x for c in candidates for x in (c.id, c.name))
     for one in claims:
         if one not in known:
+            owners = [b.name for b in BUILT_IN.values() if b.subject().has(one)]
+            if owners:
+                raise UsageError(f"{one} is a claim of {listed(owners)}, which is not looked at here")
             close = difflib.get_close_matches(one, known, n=3)
             ids_only = dict.fromkeys(c.id for c in promises)
             remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else "see `fencepost list`"

@@ -194,14 +194,18 @@ _scope(
 
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
+        "small": (
+            "undone", "chained", "branching", "approved", "approved-anew", "retried", "attested", "handed-in",
+        ),
         "usual": (
-            "undone-cancelled", "approved-two", "retried-cancelled", "chained-taken", "branching-cancelled",
-            "all-faults", "approved", "approved-anew", "attested", "handed-in",
+            "cancelled", "late", "approved-cancelled", "undone-cancelled", "approved-two",
+            "retried-cancelled", "chained-taken", "branching-cancelled", "all-faults", "approved",
+            "approved-anew", "attested", "handed-in",
         ),
         "large": ("undone-late",),
     }
 )  # fmt: skip
-"""Scopes that go by one name, beside `SMALL`. Between the usual ones, too, every claim is exercised."""
+"""Scopes that go by one name. Every claim is exercised between the small ones, and between the usual ones."""
 
 
 def _what_if(name: str, *switches: str, sizes: Mapping[str, int], bounds: Mapping[str, int]) -> Scope:
