@@ -91,7 +91,7 @@ OFFERED = {
     "prove": "--with --variant --model --scope --on --off --seed --budget --require --expect",
     "simulate": "--with --variant --model --scope --on --off --runs --steps --seed --budget --expect",
     "sweep": "--with --variant --model --scope --on --off --kinds --pairs --budget --memory --jobs",
-    "verify": "--with --examples --steps --statements --seed --budget --jobs --expect",
+    "verify": "--with --model --examples --steps --statements --seed --budget --jobs --expect",
     "evidence": "--with --model --scope --on --off --seed --budget --memory --jobs --require --expect",
     "demo": "--instances --workers --kills --seed --budget --keyed --opaque --broken --directory",
     "replay": "--with --variant --model --adapter --as",
