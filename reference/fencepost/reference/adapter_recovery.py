@@ -440,7 +440,7 @@ class RecoveringSqlite:
             "definition": [pinned.id, pinned.fingerprint],
         }
         mac, _ = self._seals(members)
-        no_fit = (None if mac else "0", f"{str(mac)[:-1]}x", "0" * 64)  # without a key, none would fit
+        no_fit = (None, f"{mac}0"[1:], "0" * 64) if mac else 3 * ("0" * 64,)
         members["mac"] = mac if wanted.mac_fits else no_fit[wanted.state_version % 3]
         _, digest = self._seals(members)
         members["hash"] = digest if wanted.hash_fits else "0" * 64
