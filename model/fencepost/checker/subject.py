@@ -309,9 +309,7 @@ BUILT_IN: Mapping[str, BuiltIn] = MappingProxyType(
                 triggers_scopes.SWEEP,
                 triggers_scopes.GROUPS,
             ),
-            _built_in(
-                recovery, RECOVERY, ("small", "racing"), recovery_scopes.SWEEP, recovery_scopes.GROUPS
-            ),
+            _built_in(recovery, RECOVERY, ("small", "racing"), recovery_scopes.SWEEP, recovery_scopes.GROUPS),
             _built_in(
                 replay, REPLAY, ("small", "direct", "changed"), replay_scopes.SWEEP, replay_scopes.GROUPS
             ),

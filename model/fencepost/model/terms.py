@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
+from zlib import crc32
 
 from fencepost.model.domains import (
     BOOLEAN,
@@ -40,9 +41,13 @@ Payload = bool | int | str | None
 
 
 class Term:
-    """One node. `payload` is a constant's value or a variable's name; `args` are the operands."""
+    """One node. `payload` is a constant's value or a variable's name; `args` are the operands.
 
-    __slots__ = ("args", "domain", "number", "op", "payload")
+    `number` says when it was made. `rank` orders terms by what they are alone, whatever else was made before:
+    small ones first, then by a checksum.
+    """
+
+    __slots__ = ("args", "domain", "number", "op", "payload", "rank")
 
     def __init__(
         self, op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain, number: int
@@ -52,9 +57,19 @@ class Term:
         self.args = args
         self.domain = domain
         self.number = number
+        self.rank = _rank(op, payload, args, domain)
 
     def __repr__(self) -> str:
         return show(self)
+
+
+_DEEP: Final = 1 << 32
+
+
+def _rank(op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain) -> int:
+    depth = 1 + max((a.rank // _DEEP for a in args), default=0)
+    text = f"{op} {payload!r} {getattr(domain, 'name', '')} {[a.rank for a in args]}"
+    return depth * _DEEP + crc32(text.encode())
 
 
 _TABLE: dict[tuple[object, ...], Term] = {}
@@ -243,8 +258,10 @@ def eq(a: Term, b: Term) -> Term:  # noqa: PLR0912, C901
         if kind(a.domain) is INTEGER:
             if rest_a is rest_b:
                 return boolean(n == m)
-            if rest_a is not None and rest_b is not None and (n or m):
-                a, b = (rest_a, add(rest_b, integer(m - n)))
+            if rest_a is not None and rest_b is not None:
+                # The constant stands on the side where it is positive.
+                less, more, by = (rest_a, rest_b, m - n) if n <= m else (rest_b, rest_a, n - m)
+                a, b = less, add(more, integer(by))
             elif rest_b is None and rest_a is not None and n:
                 a, b = rest_a, integer(m - n)
             elif rest_a is None and rest_b is not None and m:
@@ -255,7 +272,7 @@ def eq(a: Term, b: Term) -> Term:  # noqa: PLR0912, C901
             a, b = b, a
         if b.op == "const" and a.op == "ite" and (a.args[1].op == "const" or a.args[2].op == "const"):
             return ite(a.args[0], eq(a.args[1], b), eq(a.args[2], b))
-    if b.op != "const" and a.number > b.number:
+    if b.op != "const" and a.rank > b.rank:
         a, b = b, a
     return _node("eq", None, (a, b), BOOLEAN)
 
@@ -472,9 +489,8 @@ _INFIX: Final = {"eq": "==", "le": "<=", "add": "+", "and": "and", "or": "or"}
 
 
 def show(term: Term) -> str:
-    """`term` as a person would write it; an equality alike, whichever operand was made first."""
-    order = sorted if term.op == "eq" and not is_const(term.args[1]) else list
-    args = order(show(a) for a in term.args)
+    """`term` as a person would write it."""
+    args = [show(a) for a in term.args]
     if term.op == "const":
         if isinstance(term.domain, Enumeration):
             return term.domain.members[int(term.payload or 0)].name

@@ -37,9 +37,7 @@ _scope("quick", *WRONG, moments=3, why="as small, with a moment less: for sweeps
 SWEEP = ("quick",)
 """The scopes of a sweep."""
 
-GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"usual": ("small", "thrice"), "large": ("three",)}
-)
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType({"usual": ("small", "thrice"), "large": ("three",)})
 """Scopes that go by one name; the large one has 31 million states."""
 
 WHAT_IF: Mapping[str, tuple[Scope, ...]] = MappingProxyType(
