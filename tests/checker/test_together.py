@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fencepost.checker import check
+from fencepost.checker import check, together
+from fencepost.checker.explore import check_one
 from fencepost.checker.shares import share_s
-from fencepost.checker.subject import Subject
-from fencepost.checker.verdicts import Verdict
+from fencepost.checker.subject import BUILT_IN, Subject
+from fencepost.checker.together import Asked, check_all
+from fencepost.checker.verdicts import Report, Verdict
 from fencepost.model import (
     BOOLEAN,
     Counter,
     Element,
     Family,
+    ModelError,
     Optional,
     Protocol,
     Scope,
@@ -24,6 +30,7 @@ from fencepost.model import (
     switched,
     when,
 )
+from fencepost.model import terms as t
 from fencepost.properties import Claims
 
 number = Counter("number")
@@ -257,3 +264,108 @@ def test_a_search_that_takes_long_gets_what_others_do_not_use_and_leaves_each_so
     assert left >= 0
     assert share_s(60.0, 2) == pytest.approx(40.0)
     assert share_s(60.0, 0) == 60.0
+
+
+# -- several searches at the same time
+
+
+def said(reports: list[Report]) -> list[object]:
+    """All that does not depend on the clock or the memory."""
+    kept = ("scope", "states", "transitions", "cut", "depth")
+    return [
+        (
+            [(f.claim.name, f.verdict, f.why, f.bound, f.details) for f in r.findings],
+            [f.trace and f.trace.steps for f in r.findings],
+            {name: r.figures[name] for name in kept},
+            r.notes,
+        )
+        for r in reports
+    ]
+
+
+@pytest.mark.parametrize("stop", ["all", "first"])
+@pytest.mark.parametrize(
+    "order", [("low", "high", "other"), ("high", "other", "low"), ("other", "low", "high"), ("high",)]
+)
+@pytest.mark.parametrize("claims", [(), ("C",), ("A", "B")])
+def test_what_is_found_does_not_depend_on_how_many_run_at_once(
+    stop: str, order: tuple[str, ...], claims: tuple[str, ...]
+) -> None:
+    def found(jobs: int) -> list[object]:
+        asked = [
+            Asked(subject, tuple(subject.scope(n) for n in order), claims)
+            for subject in (counting(), counting())
+        ]
+        return said(check_all(asked, jobs=jobs, stop=stop))
+
+    alone = found(1)
+    assert found(2) == alone
+    assert found(3) == alone
+
+
+def test_built_in_protocols_are_searched_at_once_as_one_by_one() -> None:
+    subjects = [BUILT_IN[name].subject() for name in ("core", "clocks", "triggers")]
+    asked = [Asked(s, (s.scope(s.sweep_scopes[0]),)) for s in subjects]
+
+    assert said(check_all(asked, jobs=3)) == said(check_all(asked))
+
+
+def test_an_error_in_one_search_ends_the_others() -> None:
+    endless = counting()
+    endless.protocol.scope("endless", sizes={}, bounds={"number": 10**6}, switches=("second",), why="long")
+    wrong = counting()
+
+    @wrong.protocol.action("somebody")
+    def wrongly(s: State) -> None:
+        """It reads something that is not there."""
+        s.n = s.nothing
+
+    with pytest.raises(ModelError, match="nothing"):
+        check_all([Asked(endless, (endless.scope("endless"),)), Asked(wrong, (wrong.scope("low"),))], jobs=2)
+
+
+def test_a_budget_is_for_all_that_run() -> None:
+    subject = counting()
+    scopes = (subject.scope("low"), subject.scope("high"))
+    report = check_all([Asked(subject, scopes, ("A",))], jobs=2, budget_s=0.0)[0]
+
+    assert report.of("A").verdict is Verdict.UNDETERMINED
+    assert "did not finish (time)" in report.of("A").why
+
+
+@pytest.mark.parametrize(("jobs", "scopes", "each"), [(1, 2, 100), (2, 2, 50), (2, 1, 100), (4, 3, 33)])
+def test_searches_that_run_together_share_the_memory(
+    jobs: int, scopes: int, each: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+
+    def noted(*args: object, memory_mb: int, **more: object) -> Report:
+        given.append(memory_mb)
+        return check_one(*args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(together, "check_one", noted)
+    subject = counting()
+    names = ("low", "high", "other")[:scopes]
+    check_all([Asked(subject, tuple(subject.scope(n) for n in names), ("A",))], jobs=jobs, memory_mb=100)
+
+    assert given == [each] * scopes
+
+
+def test_terms_made_by_several_threads_are_the_same_terms() -> None:
+    def make(_: int) -> list[t.Term]:
+        start.wait()
+        cells = [t.variable(f"shared {n}", t.INTEGER) for n in range(300)]
+        sums = [t.add(a, t.integer(n)) for n, a in enumerate(cells)]
+        return [t.eq(a, b) for a in sums for b in cells[:20]]
+
+    start = threading.Barrier(4)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(make, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    for each in made[1:]:
+        assert all(a is b for a, b in zip(each, made[0], strict=True))
+    assert len({term.number for term in made[0]}) == len(set(made[0]))

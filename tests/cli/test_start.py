@@ -87,7 +87,7 @@ def test_every_command_prints_json(name: str) -> None:
 
 
 OFFERED = {
-    "check": "--with --variant --model --scope --on --off --budget --memory --stop --require --expect",
+    "check": "--with --variant --model --scope --on --off --budget --memory --jobs --stop --require --expect",
     "prove": "--with --variant --model --scope --on --off --seed --budget --require --expect",
     "simulate": "--with --variant --model --scope --on --off --runs --steps --seed --budget --expect",
     "sweep": "--with --variant --model --scope --on --off --kinds --pairs --budget --memory --jobs",
@@ -207,7 +207,7 @@ def test_readings_that_disagree_are_a_mistake_of_ours(monkeypatch: pytest.Monkey
     def disagree(*_: object, **__: object) -> None:
         raise InternalError("core: compiled and run reading differ in live")
 
-    monkeypatch.setattr("fencepost.checker.explore.check", disagree)
+    monkeypatch.setattr("fencepost.checker.together.check_all", disagree)
     done = fencepost("check")
 
     assert (done.code, done.out) == (4, "")

@@ -10,17 +10,17 @@ import pytest
 PROGRAM = """
 import sys
 from fencepost.checker.subject import built_in
-from fencepost.model.ground import trace_in, trace_in_scope
+from fencepost.model.ground import Readings
 
 order = {"forth": list, "back": lambda items: list(items)[::-1]}[sys.argv[2]]
 subject = built_in(sys.argv[1]).subject()
 protocol, scope = subject.protocol, subject.scope(subject.sweep_scopes[0])
 
-lines = []
+readings, lines = Readings(protocol), []
 for claim in order(subject.chosen()):
-    lines.append(f"{claim.name}: {trace_in_scope(protocol, claim.predicate, scope)!r}")
+    lines.append(f"{claim.name}: {readings.claim(claim.predicate, scope)!r}")
 for action in order(protocol.actions.values()):
-    for command in trace_in(protocol, action, scope):
+    for command in readings.action(action, scope):
         lines.append(f"{action.name}: {command.guard!r} {command.updates!r}")
 print("\\n".join(sorted(lines)))
 """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fencepost.checker.explore import ground_claim
 from fencepost.model import Protocol, Scope
 from fencepost.model import terms as t
-from fencepost.model.ground import GroundCommand, GroundModel, ground_model
+from fencepost.model.ground import GroundCommand, GroundModel, Readings, ground_model
 from fencepost.properties import Claim
 
 Ground = t.Term | tuple[t.Term, ...]
@@ -47,11 +47,16 @@ class Base:
                 own = ground_model(replace(protocol, actions={name: action}), self.scope).commands
                 commands += own
                 kept += [None] * len(own)
-        model = replace(self.model, protocol=protocol, commands=tuple(commands))
-        return model, {c.name: self._terms(c, model, kept) for c in claims}
+        model = replace(self.model, protocol=protocol, commands=tuple(commands), readings=Readings(protocol))
+        rules = zip(commands, kept, strict=True)
+        new = replace(model, commands=tuple(c for c, number in rules if number is None))
+        return model, {c.name: self._terms(c, model, new, kept) for c in claims}
 
-    def _terms(self, claim: Claim, model: GroundModel, kept: list[int | None]) -> Ground:
-        """A claim as ground terms. Its own term may depend on all actions, if it asks what can move."""
+    def _terms(self, claim: Claim, model: GroundModel, new: GroundModel, kept: list[int | None]) -> Ground:
+        """A claim as ground terms, of which those of `new` rules are to be made.
+
+        Its own term may depend on all actions, if it asks what can move.
+        """
         if not claim.over_steps:
             return model.state_claim(claim.predicate)
         term = model.traced(claim.predicate)
@@ -60,6 +65,5 @@ class Base:
                 return model.step_claim(claim.predicate)
             self._said[term] = self.model.step_claim(claim.predicate)
         unchanged = self._said[term]
-        new = tuple(c for c, number in zip(model.commands, kept, strict=True) if number is None)
-        own = iter(replace(model, commands=new).step_claim(claim.predicate))
+        own = iter(new.step_claim(claim.predicate))
         return tuple(next(own) if number is None else unchanged[number] for number in kept)

@@ -8,6 +8,7 @@ UNDETERMINED.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.model import Counter, FencepostError, Protocol, Scope, ScopeError
 from fencepost.model import terms as t
 from fencepost.model.fresh import unused_are_alike
-from fencepost.model.ground import Grounder, GroundModel, ground_model, trace_in_scope
+from fencepost.model.ground import Grounder, GroundModel, Readings, ground_model
 from fencepost.model.protocol import HISTORY
 from fencepost.model.run import Rest, Runner
 from fencepost.model.trace import PRIME
@@ -59,40 +60,64 @@ def check(
 ) -> Report:
     """Look at every state of a scope. `claims` are ids or names; none means all. Budgets in seconds and MiB.
 
-    `scope` may be the name of a group (`Subject.groups`). Of several scopes each is searched in turn, and a
-    claim has one verdict; none means the subject's own (`fencepost.checker.together`). With ``stop="first"``
-    the search ends with the first violation, and the other claims are UNDETERMINED. Without `traces` a
-    refutation carries its length only.
+    `scope` may be the name of a group (`Subject.groups`); none means the subject's own. Of several scopes
+    `jobs` are searched at the same time, and a claim has one verdict (`fencepost.checker.together`). With
+    ``stop="first"`` the search ends with the first violation, and the other claims are UNDETERMINED. Without
+    `traces` a refutation carries its length only.
     """
+    from fencepost.checker.together import Asked, check_all
+
     if isinstance(scope, str) and scope in subject.groups:
         scope = subject.groups[scope]
-    if not isinstance(scope, str | Scope):
-        among = tuple(scope) or subject.default_scopes
-        if len(among) > 1:
-            from fencepost.checker.together import check_each
+    if isinstance(scope, str | Scope):
+        scope = (scope,)
+    among = tuple(scope) or subject.default_scopes or (subject.scope(),)
+    where = tuple(subject.scope(s) if isinstance(s, str) else s for s in among)
+    (report,) = check_all(
+        [Asked(subject, where, tuple(claims))], budget_s=budget_s, memory_mb=memory_mb, jobs=jobs, stop=stop,
+        traces=traces, required=required, on_progress=on_progress,
+    )  # fmt: skip
+    return report
 
-            return check_each(
-                subject, among, claims=claims, budget_s=budget_s, memory_mb=memory_mb, jobs=jobs, stop=stop,
-                traces=traces, required=required, on_progress=on_progress,
-            )  # fmt: skip
-        scope = among[0] if among else subject.scope()
-    where = subject.scope(scope) if isinstance(scope, str) else scope
-    chosen = subject.chosen(claims)
-    sought = _witnesses(subject, chosen)
-    model = ground_model(subject.protocol, where)
-    predicates = {c.name: ground_claim(model, c) for c in (*chosen, *sought)}
-    model, predicates = without_unread_history(model, predicates)
+
+def check_one(
+    subject: Subject,
+    scope: Scope,
+    *,
+    claims: Iterable[str] = (),
+    budget_s: float | None = None,
+    memory_mb: int | None = None,
+    stop: str = "all",
+    traces: bool = True,
+    on_progress: Progress | None = None,
+    readings: Readings | None = None,
+    turn: AbstractContextManager[Any] | None = None,
+    halted: Callable[[], bool] | None = None,
+) -> Report:
+    """`check` in one scope. `readings` are what has been traced of the protocol in other scopes.
+
+    `turn` is held while the model is read: only one thread may do that. `halted` says when to end early.
+    """
+    turn = turn or nullcontext()
+    with turn:
+        chosen = subject.chosen(claims)
+        sought = _witnesses(subject, chosen)
+        model = ground_model(subject.protocol, scope, readings)
+        predicates = {c.name: ground_claim(model, c) for c in (*chosen, *sought)}
+        model, predicates = without_unread_history(model, predicates)
+        alike = StateClaim(ALIKE, unused_are_alike(model))
     result = explore(
         model,
-        claims=[*(_claim(c, predicates[c.name]) for c in chosen), StateClaim(ALIKE, unused_are_alike(model))],
+        claims=[*(_claim(c, predicates[c.name]) for c in chosen), alike],
         seeks=[Seek(c.name, predicates[c.name]) for c in sought],
         budget_s=budget_s,
         memory_mb=memory_mb,
-        threads=jobs,
         stop=stop,  # type: ignore[arg-type]
         on_progress=None if on_progress is None else lambda progress: on_progress(str(progress)),
+        halted=halted,
     )
-    return _report(subject, where, model, chosen, sought, result, required, traces=traces)
+    with turn:
+        return _report(subject, scope, model, chosen, sought, result, traces=traces)
 
 
 def needed_off(claim: Claim, scope: Scope) -> tuple[str, ...]:
@@ -160,7 +185,6 @@ def _report(
     chosen: list[Claim],
     witnesses: list[Claim],
     result: SearchResult,
-    required: Verdict | None,
     *,
     traces: bool,
 ) -> Report:
@@ -217,7 +241,7 @@ def _report(
         "peak_bytes": result.peak_bytes,
         "witnesses": {w.name: result.hits[w.name].depth for w in witnesses if w.name in result.hits},
     }
-    return Report("check", subject.name, tuple(findings), figures, tuple(notes), required)
+    return Report("check", subject.name, tuple(findings), figures, tuple(notes))
 
 
 def _closing(subject: Subject, scope: Scope) -> str:
@@ -302,7 +326,7 @@ def run_trace(
             f"{subject.name}: {claim.name} is false in the compiled reading, true in the run reading"
         )
     grounder = Grounder(subject.protocol, scope)
-    traced = trace_in_scope(subject.protocol, claim.predicate, scope)
+    traced = Readings(subject.protocol).claim(claim.predicate, scope)
     explanation: list[str] = []
     if claim.kind is not Kind.SOMETIMES:
         term = grounder.boolean(traced)

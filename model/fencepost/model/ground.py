@@ -16,6 +16,7 @@ from fencepost.model import terms as t
 from fencepost.model.domains import Boolean, Enumeration, LeafDomain, Optional, Sort, index_low
 from fencepost.model.errors import ModelError, NeedsFiniteError, ScopeError
 from fencepost.model.protocol import Action, Fresh, Protocol, Scope, did_you_mean
+from fencepost.model.steps import Steps
 from fencepost.model.trace import PRIME, Command, trace_action, trace_claim
 from fencepost.model.values import default_code
 
@@ -277,6 +278,9 @@ class GroundModel:
     cells: tuple[Cell, ...]
     initial: Mapping[str, int]
     commands: tuple[GroundCommand, ...]
+    readings: Readings = field(repr=False, compare=False)
+    _steps: list[Steps] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Once a claim over steps was asked for: what was made for it serves the next."""
 
     def state_claim(self, function: Callable[..., Any]) -> t.Term:
         """A claim over one state, as a term over cells."""
@@ -284,34 +288,13 @@ class GroundModel:
 
     def traced(self, function: Callable[..., Any]) -> t.Term:
         """A claim as a term over families."""
-        return trace_in_scope(self.protocol, function, self.scope)
+        return self.readings.claim(function, self.scope)
 
     def step_claim(self, function: Callable[..., Any]) -> tuple[t.Term, ...]:
         """A claim over steps, as one term per command over the cells before the step."""
-        term = self.grounder.boolean(self.traced(function))
-        words = [v for v in t.variables_of([term]) if str(v.payload).startswith("step ")]
-        primed = [v for v in t.variables_of([term]) if str(v.payload).endswith(PRIME)]
-        return tuple(self._after(command, term, words, primed) for command in self.commands)
-
-    def _after(
-        self, command: GroundCommand, term: t.Term, words: list[t.Term], primed: list[t.Term]
-    ) -> t.Term:
-        """A term over primed and unprimed cells, as a term over the cells before `command`."""
-        replace: dict[t.Term, t.Term] = {}
-        for variable in primed:
-            cell = self.grounder.cells[str(variable.payload).removesuffix(PRIME)]
-            replace[variable] = command.updates.get(cell.name, cell.term)
-        for word in words:
-            replace[word] = t.boolean(step_word(str(word.payload), command.source))
-        return t.substitute(term, replace)
-
-
-def step_word(word: str, command: Command) -> bool:
-    """Whether a word about the step, such as ``step action acquire``, is true of a command."""
-    _, kind, *name = word.split(" ", 2)
-    if kind == "refused":
-        return command.refused
-    return name == [command.action.name if kind == "action" else command.outcome]
+        if not self._steps:
+            self._steps.append(Steps(self.grounder.cells, self.commands))
+        return self._steps[0].of(self.grounder.boolean(self.traced(function)))
 
 
 def check_scope(protocol: Protocol, scope: Scope) -> None:
@@ -338,37 +321,55 @@ def check_scope(protocol: Protocol, scope: Scope) -> None:
             )
 
 
-def trace_in_scope(protocol: Protocol, function: Callable[..., Any], scope: Scope) -> t.Term:
-    """A claim's term: traced once for all sizes, or for the scope when it loops over a sort."""
-    try:
-        return trace_claim(protocol, function)
-    except NeedsFiniteError:
-        return trace_claim(protocol, function, scope)
+class Readings:
+    """What the actions and claims of one protocol say, traced once for all scopes.
+
+    What loops over a sort is traced in each scope anew.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self._actions: dict[str, tuple[Command, ...] | None] = {}
+        self._claims: dict[Callable[..., Any], t.Term | None] = {}
+
+    def action(self, action: Action, scope: Scope) -> tuple[Command, ...]:
+        """The commands of an action."""
+        if action.name not in self._actions:
+            try:
+                self._actions[action.name] = trace_action(self.protocol, action)
+            except NeedsFiniteError:
+                self._actions[action.name] = None
+        found = self._actions[action.name]
+        return trace_action(self.protocol, action, scope) if found is None else found
+
+    def claim(self, function: Callable[..., Any], scope: Scope) -> t.Term:
+        """The term of a claim over families."""
+        if function not in self._claims:
+            try:
+                self._claims[function] = trace_claim(self.protocol, function)
+            except NeedsFiniteError:
+                self._claims[function] = None
+        found = self._claims[function]
+        return trace_claim(self.protocol, function, scope) if found is None else found
 
 
-def trace_in(protocol: Protocol, action: Action, scope: Scope) -> tuple[Command, ...]:
-    """The commands of an action: for all sizes, or for the scope when the action loops over a sort."""
-    try:
-        return trace_action(protocol, action)
-    except NeedsFiniteError:
-        return trace_action(protocol, action, scope)
-
-
-def ground_model(protocol: Protocol, scope: Scope) -> GroundModel:
-    """The finite reading of a whole protocol in a scope."""
+def ground_model(protocol: Protocol, scope: Scope, readings: Readings | None = None) -> GroundModel:
+    """The finite reading of a whole protocol in a scope; `readings` are what was traced for other scopes."""
     grounder = Grounder(protocol, scope)
+    readings = readings or Readings(protocol)
     commands: list[GroundCommand] = []
     for action in protocol.actions.values():
         if action.switch is not None and action.switch not in scope.switches:
             continue
-        traced = trace_in(protocol, action, scope)
+        traced = readings.action(action, scope)
         domains = tuple(d.sort if isinstance(d, Fresh) else d for _, d in action.parameters)
         for arguments in grounder.indices(domains):
             for command in traced:
                 commands += _instance(grounder, action, command, arguments)
-        commands += _used_up(grounder, action)
+        commands += _used_up(grounder, action, readings)
     initial = initial_codes(grounder)
-    return GroundModel(protocol, scope, grounder, tuple(grounder.cells.values()), initial, tuple(commands))
+    cells = tuple(grounder.cells.values())
+    return GroundModel(protocol, scope, grounder, cells, initial, tuple(commands), readings)
 
 
 def _instance(
@@ -409,7 +410,7 @@ def _smallest_unused(grounder: Grounder, action: Action, arguments: tuple[int, .
             yield from (used[i].term for i in range(code))
 
 
-def _used_up(grounder: Grounder, action: Action) -> Iterator[GroundCommand]:
+def _used_up(grounder: Grounder, action: Action, readings: Readings) -> Iterator[GroundCommand]:
     """Rules that count as cut what would happen if there were one more element for each fresh parameter.
 
     The action is read in the scope that has one more, with the cells of the new elements as they are in the
@@ -427,7 +428,7 @@ def _used_up(grounder: Grounder, action: Action) -> Iterator[GroundCommand]:
     }
     domains = [_sort_of(domain) for _, domain in action.parameters]
     ends = [grounder.scope.limits(domain)[1] for domain in domains]
-    traced = trace_in(grounder.protocol, action, larger.scope)
+    traced = readings.action(action, larger.scope)
     for arguments in larger.indices(tuple(domains)):
         new = [code > end for code, end in zip(arguments, ends, strict=True)]
         fresh = [isinstance(domain, Fresh) for _, domain in action.parameters]

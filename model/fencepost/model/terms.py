@@ -11,9 +11,7 @@ exists count``. A family (domain `Array`) is one term; `store`, `fill` and `lamb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
-from zlib import crc32
 
 from fencepost.model.domains import (
     BOOLEAN,
@@ -26,61 +24,10 @@ from fencepost.model.domains import (
     Range,
     Sort,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """The domain of a whole family: its index domains and the domain of one cell."""
-
-    index: tuple[LeafDomain, ...]
-    value: LeafDomain
-
-
-TermDomain = LeafDomain | Array
-Payload = bool | int | str | None
-
-
-class Term:
-    """One node. `payload` is a constant's value or a variable's name; `args` are the operands.
-
-    `number` says when it was made. `rank` orders terms by what they are alone, whatever else was made before:
-    small ones first, then by a checksum.
-    """
-
-    __slots__ = ("args", "domain", "number", "op", "payload", "rank")
-
-    def __init__(
-        self, op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain, number: int
-    ) -> None:
-        self.op = op
-        self.payload = payload
-        self.args = args
-        self.domain = domain
-        self.number = number
-        self.rank = _rank(op, payload, args, domain)
-
-    def __repr__(self) -> str:
-        return show(self)
-
-
-_DEEP: Final = 1 << 32
-
-
-def _rank(op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain) -> int:
-    depth = 1 + max((a.rank // _DEEP for a in args), default=0)
-    text = f"{op} {payload!r} {getattr(domain, 'name', '')} {[a.rank for a in args]}"
-    return depth * _DEEP + crc32(text.encode())
-
-
-_TABLE: dict[tuple[object, ...], Term] = {}
-
-
-def _node(op: str, payload: Payload, args: tuple[Term, ...], domain: TermDomain) -> Term:
-    key = (op, payload, type(payload), domain, *[a.number for a in args])
-    found = _TABLE.get(key)
-    if found is None:
-        found = _TABLE[key] = Term(op, payload, args, domain, len(_TABLE))
-    return found
+from fencepost.model.nodes import Array as Array  # noqa: PLC0414  # whoever has terms has their nodes, too
+from fencepost.model.nodes import Term as Term  # noqa: PLC0414
+from fencepost.model.nodes import TermDomain as TermDomain  # noqa: PLC0414
+from fencepost.model.nodes import node
 
 
 def kind(domain: TermDomain) -> TermDomain:
@@ -88,8 +35,8 @@ def kind(domain: TermDomain) -> TermDomain:
     return INTEGER if isinstance(domain, (Counter, Range, Integer)) else domain
 
 
-TRUE: Final = _node("const", True, (), BOOLEAN)
-FALSE: Final = _node("const", False, (), BOOLEAN)
+TRUE: Final = node("const", True, (), BOOLEAN)
+FALSE: Final = node("const", False, (), BOOLEAN)
 
 
 def boolean(value: bool) -> Term:
@@ -99,7 +46,7 @@ def boolean(value: bool) -> Term:
 
 def integer(value: int) -> Term:
     """The number `value`."""
-    return _node("const", int(value), (), INTEGER)
+    return node("const", int(value), (), INTEGER)
 
 
 def constant(value: int, domain: LeafDomain) -> Term:
@@ -107,24 +54,24 @@ def constant(value: int, domain: LeafDomain) -> Term:
     if isinstance(domain, Boolean):
         return boolean(bool(value))
     if isinstance(domain, (Sort, Enumeration)):
-        return _node("const", int(value), (), domain)
+        return node("const", int(value), (), domain)
     return integer(value)
 
 
 def variable(name: str, domain: TermDomain) -> Term:
     """A state variable's value (a name that ends in ' is its value after the step)."""
-    return _node("var", name, (), domain)
+    return node("var", name, (), domain)
 
 
 def bound(name: str, domain: LeafDomain) -> Term:
     """A parameter of an action, or the variable of a quantifier."""
-    return _node("bound", name, (), domain)
+    return node("bound", name, (), domain)
 
 
 def limit_of(domain: LeafDomain) -> Term:
     """The largest value of a numeric domain: of a counter the scope's bound, which a proof lacks."""
     if isinstance(domain, Counter):
-        return _node("limit", domain.name, (), INTEGER)
+        return node("limit", domain.name, (), INTEGER)
     assert isinstance(domain, Range)  # noqa: S101
     return integer(domain.high)
 
@@ -140,7 +87,7 @@ def not_(a: Term) -> Term:
         return FALSE if a.payload else TRUE
     if a.op == "not":
         return a.args[0]
-    return _node("not", None, (a,), BOOLEAN)
+    return node("not", None, (a,), BOOLEAN)
 
 
 def and_(items: Iterable[Term]) -> Term:
@@ -166,7 +113,7 @@ def _junction(op: str, items: Iterable[Term], neutral: Term, absorbing: Term) ->
         return neutral
     if len(seen) == 1:
         return next(iter(seen))
-    return _node(op, None, tuple(seen), BOOLEAN)
+    return node(op, None, tuple(seen), BOOLEAN)
 
 
 def implies(a: Term, b: Term) -> Term:
@@ -228,9 +175,9 @@ def add(a: Term, b: Term) -> Term:
     if rest_a is None or rest_b is None:
         rest = rest_a or rest_b
         assert rest is not None  # noqa: S101
-        return rest if n + m == 0 else _node("add", None, (rest, integer(n + m)), INTEGER)
-    total = _node("add", None, (rest_a, rest_b), INTEGER)
-    return total if n + m == 0 else _node("add", None, (total, integer(n + m)), INTEGER)
+        return rest if n + m == 0 else node("add", None, (rest, integer(n + m)), INTEGER)
+    total = node("add", None, (rest_a, rest_b), INTEGER)
+    return total if n + m == 0 else node("add", None, (total, integer(n + m)), INTEGER)
 
 
 def negate(a: Term) -> Term:
@@ -240,7 +187,7 @@ def negate(a: Term) -> Term:
         return integer(-n)
     if rest.op == "neg":
         return add(rest.args[0], integer(-n))
-    return add(_node("neg", None, (rest,), INTEGER), integer(-n))
+    return add(node("neg", None, (rest,), INTEGER), integer(-n))
 
 
 def eq(a: Term, b: Term) -> Term:  # noqa: PLR0912, C901
@@ -274,7 +221,7 @@ def eq(a: Term, b: Term) -> Term:  # noqa: PLR0912, C901
             return ite(a.args[0], eq(a.args[1], b), eq(a.args[2], b))
     if b.op != "const" and a.rank > b.rank:
         a, b = b, a
-    return _node("eq", None, (a, b), BOOLEAN)
+    return node("eq", None, (a, b), BOOLEAN)
 
 
 def lt(a: Term, b: Term) -> Term:
@@ -302,7 +249,7 @@ def le(a: Term, b: Term) -> Term:
     right = rest_b if rest_b is not None else integer(0)
     left = add(left, integer(n - m)) if n > m else left
     right = add(right, integer(m - n)) if m > n else right
-    return _node("le", None, (left, right), BOOLEAN)
+    return node("le", None, (left, right), BOOLEAN)
 
 
 def ite(condition: Term, a: Term, b: Term) -> Term:
@@ -326,7 +273,7 @@ def ite(condition: Term, a: Term, b: Term) -> Term:
         b = b.args[2]
     if a is b:
         return a
-    return _node("ite", None, (condition, a, b), a.domain if a.domain == b.domain else kind(a.domain))
+    return node("ite", None, (condition, a, b), a.domain if a.domain == b.domain else kind(a.domain))
 
 
 def select(array: Term, index: tuple[Term, ...]) -> Term:
@@ -345,7 +292,7 @@ def select(array: Term, index: tuple[Term, ...]) -> Term:
         if same is FALSE:
             return select(array.args[0], index)
         return ite(same, array.args[-1], select(array.args[0], index))
-    return _node("select", None, (array, *index), array.domain.value)
+    return node("select", None, (array, *index), array.domain.value)
 
 
 def store(array: Term, index: tuple[Term, ...], value: Term) -> Term:
@@ -354,23 +301,23 @@ def store(array: Term, index: tuple[Term, ...], value: Term) -> Term:
         array = array.args[0]
     if value.op == "select" and value.args[0] is array and value.args[1:] == index:
         return array
-    return _node("store", None, (array, *index, value), array.domain)
+    return node("store", None, (array, *index, value), array.domain)
 
 
 def fill(domain: Array, value: Term) -> Term:
     """The family with the same value everywhere."""
-    return _node("fill", None, (value,), domain)
+    return node("fill", None, (value,), domain)
 
 
 def function(variables: tuple[Term, ...], body: Term, domain: Array) -> Term:
     """The family whose cell at `variables` is `body`."""
-    return _node("lambda", None, (*variables, body), domain)
+    return node("lambda", None, (*variables, body), domain)
 
 
 def _quantifier(op: str, variables: tuple[Term, ...], body: Term) -> Term:
     mentioned = variables_of((body,))
     variables = tuple(v for v in variables if v in mentioned)
-    return _node(op, None, (*variables, body), BOOLEAN) if variables else body
+    return node(op, None, (*variables, body), BOOLEAN) if variables else body
 
 
 def forall(variables: tuple[Term, ...], body: Term) -> Term:
@@ -385,7 +332,7 @@ def exists(variables: tuple[Term, ...], body: Term) -> Term:
 
 def count(variables: tuple[Term, ...], body: Term) -> Term:
     """For how many values `body` holds: a finite reading only."""
-    return integer(0) if body is FALSE else _node("count", None, (*variables, body), INTEGER)
+    return integer(0) if body is FALSE else node("count", None, (*variables, body), INTEGER)
 
 
 def rebuild(term: Term, args: tuple[Term, ...]) -> Term:
@@ -404,8 +351,8 @@ _BUILDERS: Mapping[str, Callable[[Term, tuple[Term, ...]], Term]] = {
     "ite": lambda _, a: ite(a[0], a[1], a[2]),
     "select": lambda _, a: select(a[0], a[1:]),
     "store": lambda _, a: store(a[0], a[1:-1], a[-1]),
-    "fill": lambda t, a: _node("fill", None, a, t.domain),
-    "lambda": lambda t, a: _node("lambda", None, a, t.domain),
+    "fill": lambda t, a: node("fill", None, a, t.domain),
+    "lambda": lambda t, a: node("lambda", None, a, t.domain),
     "forall": lambda _, a: forall(a[:-1], a[-1]),
     "exists": lambda _, a: exists(a[:-1], a[-1]),
     "count": lambda _, a: count(a[:-1], a[-1]),

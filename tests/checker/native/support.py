@@ -56,7 +56,8 @@ def model_of(
 ) -> GroundModel:
     first = {c.name: c.low for c in cells} | (initial or {})
     scope = Scope("by hand", {}, {})
-    return GroundModel(Protocol("by hand"), scope, cast("Any", None), tuple(cells), first, tuple(commands))
+    none = cast("Any", None)
+    return GroundModel(Protocol("by hand"), scope, none, tuple(cells), first, tuple(commands), none)
 
 
 def counter_model(high: int, step: int = 1, low: int = 0) -> GroundModel:

@@ -184,7 +184,7 @@ def test_the_order_of_states_does_not_depend_on_how_the_code_was_made(
     monkeypatch.setattr(search, "FREQUENT", 2.0)
     same.append(explore(grid(words), optimise_after=1))
     monkeypatch.setattr(codegen, "COMMANDS_PER_FUNCTION", 1)
-    same.append(explore(grid(words), threads=2))
+    same.append(explore(grid(words)))
     for result in same:
         assert result.words == expected.words
         assert result.parents == expected.parents
@@ -378,7 +378,6 @@ def test_what_a_guard_or_the_scope_already_excludes_is_not_tested_again() -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"threads": 0}, "at least one thread"),
         ({"stop": "sometimes"}, "stop at first, all or never"),
         ({"claims": [StateClaim("a", t.TRUE)], "seeks": [Seek("a", t.TRUE)]}, "share the name a"),
         ({"claims": [StepClaim("a", (t.TRUE, t.TRUE))]}, "2 terms for 1 commands"),

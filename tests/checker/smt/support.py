@@ -352,7 +352,8 @@ class Models:
         initial = {c.name: self.chance.randrange(c.low, c.high + 1) for c in CELLS}
         commands = tuple(self.command(i) for i in range(self.chance.randrange(1, 6)))
         scope = Scope("by chance", {}, {})
-        return GroundModel(Protocol("by chance"), scope, cast("Any", None), CELLS, initial, commands)
+        none = cast("Any", None)
+        return GroundModel(Protocol("by chance"), scope, none, CELLS, initial, commands, none)
 
     def command(self, number: int) -> GroundCommand:
         updates: dict[str, t.Term] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,7 +61,7 @@ def test_models_by_chance_have_long_runs_and_none_among_them() -> None:
 def test_a_model_without_moves_ends_at_once() -> None:
     models = Models(random.Random(0))
     model = models.model()
-    still = GroundModel(model.protocol, model.scope, model.grounder, model.cells, model.initial, ())
+    still = replace(model, commands=())
     found = bmc(still, {"anything": t.TRUE}, DEPTH)
     assert (found.status, found.depth, found.ended) == ("none", 0, True)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
 from fencepost.cli import options
-from fencepost.cli.progress import progress, shared
+from fencepost.cli.progress import progress
 
 if TYPE_CHECKING:
     from fencepost.checker.verdicts import Report
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @options.SCOPE
 @options.budget(None, "Seconds for the search")
 @options.MEMORY
+@options.jobs(None, "Scopes searched at the same time  [default: processors, at most 2]")
 @options.STOP
 @options.REQUIRE
 @options.EXPECT
@@ -38,6 +40,7 @@ def command(
     off: tuple[str, ...],
     budget_s: float | None,
     memory_mb: int | None,
+    jobs: int | None,
     stop: str,
     require: str | None,
     expect: str,
@@ -50,8 +53,8 @@ def command(
     in every state of these scopes and that what it speaks of really happened in one; it says nothing about
     larger sizes.
     """
-    from fencepost.checker.explore import check
-    from fencepost.checker.verdicts import EXIT_REFUTED, Verdict
+    from fencepost.checker.together import Asked, check_all
+    from fencepost.checker.verdicts import Verdict
     from fencepost.cli.reports import Told, finish, subject_line
     from fencepost.cli.scopes import described
     from fencepost.cli.selection import selected
@@ -59,23 +62,25 @@ def command(
     chosen = selected(
         file=file, variant=variant, model=model, claims=claims, scope_text=scope_text, on=on, off=off
     )
-    told: list[Told] = []
-    for one, share_s in shared(chosen, budget_s):
-        with progress(f"checking {one.subject.model}") as tell:
-            report = check(
-                one.subject,
-                scope=one.scopes,
-                claims=one.claims,
-                budget_s=share_s,
-                memory_mb=memory_mb,
-                stop=stop,
-                required=Verdict[require.upper()] if require else None,
-                on_progress=tell,
-            )
-        heading = [subject_line(one.subject), *(line for s in one.scopes for line in described(s))]
-        told.append(Told(report, one.subject.protocol, heading, [*_counts(report), _cost(report)]))
-        if stop == "first" and report.exit_code == EXIT_REFUTED:
-            break
+    with progress("checking") as tell:
+        reports = check_all(
+            [Asked(one.subject, one.scopes, one.claims) for one in chosen],
+            budget_s=budget_s,
+            memory_mb=memory_mb,
+            jobs=jobs or min(2, os.cpu_count() or 1),
+            stop=stop,
+            required=Verdict[require.upper()] if require else None,
+            on_progress=tell,
+        )
+    told = [
+        Told(
+            report,
+            one.subject.protocol,
+            [subject_line(one.subject), *(line for s in one.scopes for line in described(s))],
+            [*_counts(report), _cost(report)],
+        )
+        for one, report in zip(chosen, reports, strict=False)
+    ]
     skipped = [one.subject.model for one in chosen[len(told) :]]
     if skipped:
         told[-1].footing.append(f"not looked at, since --stop first found a violation: {', '.join(skipped)}")

@@ -10,6 +10,13 @@ Start reading at `search.explore`. The others, in the order in which a model pas
 from __future__ import annotations
 
 from fencepost.checker.native.result import Hit, SearchResult
-from fencepost.checker.native.search import Progress, Seek, StateClaim, StepClaim, explore
+from fencepost.checker.native.search import (
+    Progress,
+    Seek,
+    StateClaim,
+    StepClaim,
+    explore,
+    memory_limit_mb,
+)
 
-__all__ = ["Hit", "Progress", "SearchResult", "Seek", "StateClaim", "StepClaim", "explore"]
+__all__ = ["Hit", "Progress", "SearchResult", "Seek", "StateClaim", "StepClaim", "explore", "memory_limit_mb"]

@@ -96,7 +96,7 @@ def explore(
     memory_mb: int | None = None,
     stop: Stop = "all",
     on_progress: Callable[[Progress], None] | None = None,
-    threads: int = 1,
+    halted: Callable[[], bool] | None = None,
     optimise_after: int | None = None,
     initial_slots: int = 1 << 15,
 ) -> SearchResult:
@@ -107,7 +107,7 @@ def explore(
     ``never``. `budget_s` counts seconds from the call on, compiling included. With `max_states` the search
     ends after the block of states in which more are found, always at the same place. `memory_mb` (2**20
     bytes) limits table, states and parent links together; without it nine tenths of the machine's memory do.
-    More than one of `threads` is accepted and one is used.
+    The search ends soon after `halted` says so. One search uses one thread, and several may run at once.
 
     The result never depends on the rest. `optimise_after` is the number of expanded states after which the
     code is compiled again, optimised by what was seen: 0 at once, None when it is likely to pay.
@@ -117,10 +117,8 @@ def explore(
     no sense, ModelError for a model whose numbers need more than 62 bits.
     """
     started = time.perf_counter()
-    if threads < 1 or stop not in ("first", "all", "never"):
-        raise ValueError(
-            f"threads={threads}, stop={stop!r}: use at least one thread; stop at first, all or never"
-        )
+    if stop not in ("first", "all", "never"):
+        raise ValueError(f"stop={stop!r}: stop at first, all or never")
     watched = _watched(model, claims, seeks)
     search = _Search(
         model,
@@ -131,9 +129,14 @@ def explore(
         initial_slots=initial_slots,
         max_states=max_states,
     )
-    allowed = memory_mb << 20 if memory_mb is not None else int((physical_bytes() or 1 << 62) * MEMORY_SHARE)
-    limits = _Limits(None if budget_s is None else started + budget_s, max_states, allowed)
+    allowed = (memory_limit_mb() if memory_mb is None else memory_mb) << 20
+    limits = _Limits(None if budget_s is None else started + budget_s, max_states, allowed, halted)
     return search.run(limits, on_progress)
+
+
+def memory_limit_mb() -> int:
+    """How much memory (MiB) a search may use that is given no limit."""
+    return int((physical_bytes() or 1 << 62) * MEMORY_SHARE) >> 20
 
 
 def _watched(
@@ -158,6 +161,7 @@ class _Limits:
     deadline: float | None
     max_states: int | None
     memory_bytes: int
+    halted: Callable[[], bool] | None
 
 
 class _Code:
@@ -336,6 +340,8 @@ class _Search:
             return "internal"
         if limits.deadline is not None and now > limits.deadline:
             return "time"
+        if limits.halted is not None and limits.halted():
+            return "halted"
         if limits.max_states is not None and self.store.count > limits.max_states:
             return "states"
         return None

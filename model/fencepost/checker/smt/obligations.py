@@ -15,8 +15,8 @@ from typing import Any
 from fencepost.checker.smt.translate import Unbounded
 from fencepost.model import terms as t
 from fencepost.model.domains import BOOLEAN, Counter, LeafDomain, Range, index_low
-from fencepost.model.ground import step_word
 from fencepost.model.protocol import Fresh, Protocol
+from fencepost.model.steps import step_word
 from fencepost.model.trace import PRIME, Command, Tracer, site_of, trace_action, trace_claim
 from fencepost.model.values import encode
 
