@@ -101,6 +101,7 @@ class Grounder:
         self.scope = scope
         self.cells: dict[str, Cell] = {}
         self.by_leaf: dict[str, tuple[Cell, ...]] = {}
+        self._closed: dict[t.Term, Grounded] = {}
         for variable in protocol.variables.values():
             for suffix, domain in variable.domain.leaves():
                 leaf = f"{variable.name}{suffix}"
@@ -140,6 +141,9 @@ class Grounder:
         found = cache.get(term)
         if found is not None:
             return found
+        if cache is not self._closed and not t.free_bounds(term):  # the same whatever the parameters are
+            cache[term] = result = self._visit(term, {}, self._closed)
+            return result
         if term.op == "const" and isinstance(term.domain, Sort):
             self._check_element(term)
         handler = _HANDLERS.get(term.op)
