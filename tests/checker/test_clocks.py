@@ -59,15 +59,6 @@ def test_every_witness_and_every_supporting_invariant_is_for_a_claim() -> None:
     assert all(set(c.supports) <= set(CLOCKS.ids()) for c in CLOCKS.of_kind(Kind.SUPPORTING))
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_a_variant_breaks_exactly_the_claims_that_it_names_at_that_length(name: str) -> None:
-    variant = VARIANTS[name]
-    subject = Subject(variant.protocol, CLOCKS, variant=name, unbroken=clocks)
-    report = check(subject, scope=variant.scope, traces=False)
-    assert report.notes == ()
-    assert {f.claim.name: f.details["steps"] for f in report.refuted} == dict(variant.breaks)
-
-
 def test_every_claim_is_broken_by_a_variant() -> None:
     broken = {claim for v in VARIANTS.values() for claim in v.breaks}
     assert [c.name for c in CLOCKS.promises() if c.name not in broken] == []

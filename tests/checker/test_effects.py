@@ -59,15 +59,6 @@ def test_every_claim_is_exercised_in_some_scope(claim: str) -> None:
     assert any(claim not in facts["not_exercised"] for facts in PINNED.values())
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_a_variant_breaks_exactly_the_claims_that_it_names_at_that_length(name: str) -> None:
-    variant = VARIANTS[name]
-    subject = Subject(variant.protocol, EFFECTS, variant=name, unbroken=effects)
-    report = check(subject, scope=variant.scope, traces=False)
-    assert report.notes == ()
-    assert {f.claim.name: f.details["steps"] for f in report.refuted} == dict(variant.breaks)
-
-
 def test_every_claim_that_no_fault_breaks_alone_is_broken_by_a_variant_or_a_fault() -> None:
     broken = {claim for v in VARIANTS.values() for claim in v.breaks}
     left = [c.name for c in EFFECTS.promises() if c.name not in broken and not c.needs_off]

@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
-from fencepost.checker.changed import Base
-from fencepost.checker.explore import ALIKE, check, without_unread_history
-from fencepost.checker.native import StateClaim, StepClaim, explore
+from fencepost.checker.explore import check
 from fencepost.checker.subject import Subject
-from fencepost.model.fresh import unused_are_alike
 from fencepost.model.mutate import REFUSAL, mutants, without
-from fencepost.model.variants import Variant
 from fencepost.model.workflow import workflow
 from fencepost.model.workflow.variants import VARIANTS
 from fencepost.model.workflow.variants_of_steps import COMMITS
 from fencepost.properties import REGISTRY, WORKFLOW
 
 GATE_2 = ("stale-lease-version", "not-the-owner", "finished", "lease-expired", "stale-state-version")
-
-CHECKED_AS_A_PERSON_WOULD = ("start-ignores-a-cancel", "undoes-in-rising-order", "hands-over-what-it-knows")
-"""Variants of which a whole check is compared with the short way that the tests take."""
-
-
-@cache
-def _base(scope: str) -> Base:
-    return Base(workflow, workflow.scopes[scope])
-
-
-def _broken_by(variant: Variant) -> dict[str, int]:
-    """By claim, the length of the shortest run. Only what a variant changes is grounded anew."""
-    model, terms = _base(variant.scope).changed(variant.protocol, WORKFLOW.promises())
-    model, terms = without_unread_history(model, terms)
-    claims = [StepClaim(n, x) if isinstance(x, tuple) else StateClaim(n, x) for n, x in terms.items()]
-    found = explore(model, claims=[*claims, StateClaim(ALIKE, unused_are_alike(model))], seeks=[])
-    assert found.complete
-    assert found.faults == []
-    assert ALIKE not in found.hits
-    return {name: hit.depth for name, hit in found.hits.items()}
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_a_variant_breaks_exactly_the_claims_that_it_names_at_that_length(name: str) -> None:
-    assert _broken_by(VARIANTS[name]) == dict(VARIANTS[name].breaks)
-
-
-@pytest.mark.parametrize("name", CHECKED_AS_A_PERSON_WOULD)
-def test_a_whole_check_of_a_variant_says_the_same(name: str) -> None:
-    variant = VARIANTS[name]
-    subject = Subject(variant.protocol, WORKFLOW, variant=name, unbroken=workflow)
-    report = check(subject, scope=variant.scope, traces=False)
-    assert report.notes == ()
-    assert {f.claim.name: f.details["steps"] for f in report.refuted} == dict(variant.breaks)
 
 
 def test_every_claim_is_broken_by_a_variant() -> None:
