@@ -32,6 +32,7 @@ class Tables:
     bug: str
     rows: dict[str, Begun] = field(default_factory=dict)
     known: dict[tuple[str, str], Trigger] = field(default_factory=dict)
+    intended: list[Note] = field(default_factory=list)
     recorded: list[Note] = field(default_factory=list)
     kept: list[Note] = field(default_factory=list)
     received: list[Note] = field(default_factory=list)
@@ -59,6 +60,16 @@ class Tables:
 
     def finish(self, instance: str, commit_id: str) -> Answer:  # noqa: ARG002
         return self._commit(instance, finished=True)
+
+    def intend(self, note: Note) -> Answer:
+        if note in self.intended and self.bug != "intends it twice":
+            return Ok()
+        if self.bug == "sends it first":
+            self.take(note)
+        told = self._commit(note.instance)
+        if isinstance(told, Ok) and note not in self.intended:
+            self.intended.append(note)
+        return told
 
     def record(self, note: Note) -> Answer:
         if note in self.recorded and self.bug != "records it twice":
@@ -123,6 +134,7 @@ class DictTriggers:
         return Triggered(
             tuple(world.rows.values()),
             tuple(world.known.values()),
+            tuple(world.intended),
             tuple(world.recorded),
             tuple(world.kept),
             tuple(world.received),

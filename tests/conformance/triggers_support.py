@@ -141,6 +141,9 @@ class AndThen:
     def finish(self, instance: str, commit_id: str) -> Answer:
         return self._then("finish", self.inner.finish(instance, commit_id), instance)
 
+    def intend(self, note: Note) -> Answer:
+        return self._then("intend", self.inner.intend(note), note.instance)
+
     def record(self, note: Note) -> Answer:
         return self._then("record", self.inner.record(note), note.instance)
 
@@ -153,6 +156,44 @@ class AndThen:
 
     def close(self) -> None:
         self.inner.close()
+
+
+class SendingFirst(SqliteAdapter):
+    """The store with hands that send before they commit."""
+
+    def __init__(self) -> None:
+        super().__init__(capabilities=TRIGGERS)
+
+    def open_hand(self, world: Any, name: str, incarnation: int, surroundings: Surroundings) -> Any:
+        return SendsFirst(
+            super().open_hand(world, name, incarnation, surroundings),
+            self.open_recipient(world, surroundings),
+        )
+
+
+@dataclass
+class SendsFirst:
+    """A hand that sends a notification at once, and commits its intent when it commits what came of it."""
+
+    inner: StoreHand
+    recipient: LedgerRecipient
+
+    def acquire(self, instance: str, *, lease_ms: int) -> Answer:
+        return self.inner.acquire(instance, lease_ms=lease_ms)
+
+    def finish(self, instance: str, commit_id: str) -> Answer:
+        return self.inner.finish(instance, commit_id)
+
+    def intend(self, note: Note) -> Answer:
+        return self.recipient.take(note)
+
+    def record(self, note: Note) -> Answer:
+        told = self.inner.intend(note)
+        return self.inner.record(note) if isinstance(told, Ok) else told
+
+    def close(self) -> None:
+        self.inner.close()
+        self.recipient.close()
 
 
 # -- Recipients.
@@ -210,9 +251,13 @@ _FORGET_TRIGGER = (
     "drop trigger if exists triggers_are_not_deleted",
     "delete from triggers where instance = :instance",
 )
-_FORGET_NOTIFICATIONS = (
+_FORGET_INTENTS = (
     "drop trigger if exists notifications_stay",
-    "delete from notifications where instance = :instance",
+    "delete from notifications where instance = :instance and receipt is null",
+)
+_FORGET_RECEIPTS = (
+    "drop trigger if exists notifications_are_kept",
+    "update notifications set receipt = null where instance = :instance",
 )
 _record_the_first = _replaced(sql_inbox.RECORD_TRIGGER, "insert into", "insert or ignore into")
 
@@ -240,7 +285,9 @@ ODD: Mapping[str, Callable[[], SqliteAdapter]] = {
         )
     ),
     "purged-at-the-end": lambda: WithHand("finish", *_FORGET_TRIGGER),
-    "takeover-begins-anew": lambda: WithHand("acquire", *_FORGET_NOTIFICATIONS),
+    "sends-uncommitted": SendingFirst,
+    "takeover-forgets-what-is-to-be-sent": lambda: WithHand("acquire", *_FORGET_INTENTS),
+    "takeover-begins-anew": lambda: WithHand("acquire", *_FORGET_RECEIPTS),
     "acquire-moves-the-state": lambda: WithHand(
         "acquire", "update instances set state_version = state_version + 1 where instance = :instance"
     ),

@@ -119,8 +119,9 @@ PARTS: Mapping[str, Part] = {
             "notifications on one at the recipient.",
             "`send_trigger(a1, e1, r1, e1, f1)` delivers event `e1` of source `a1` as request `r1`, "
             "with the key of `e1` and payload `f1`; `decide_trigger(r1, i1, …)` is its arrival at the "
-            "store, which may begin instance `i1`. `send_notice(i1, k1, n1, 0)` sends a notification "
-            "of kind `k1` as notice `n1`, with the key of target version 0.",
+            "store, which may begin instance `i1`. `intend_notice(i1, k1)` commits that a notification of "
+            "kind `k1` is to be sent to the target as it stands; `send_notice(i1, k1, 0, n1, 0)` sends that "
+            "to target version 0 as notice `n1`, with the key of target version 0.",
             {},
         ),
         Part(

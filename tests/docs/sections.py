@@ -324,7 +324,7 @@ SECTIONS = (
         ("§13",),
         {
             "triggers": "send_trigger decide_trigger receive_answer acquire finish change_target "
-            "send_notice decide_notice record_notice"
+            "intend_notice send_notice decide_notice record_notice"
         },
         {
             "diagram": run_to(
@@ -340,7 +340,7 @@ SECTIONS = (
                 "triggers",
                 "a_notice_is_sent_again_after_a_crash",
                 "quick-notices",
-                "received kept settled",
+                "received kept intended settled",
                 target_version=0,
             ),
         },

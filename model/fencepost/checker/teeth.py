@@ -68,7 +68,7 @@ FIRST: Mapping[str, tuple[tuple[str, str], ...]] = {
     "triggers": (
         ("quick-notices", "decide_notice: without `s.kept["),
         ("quick-notices", "decide_notice: without `s.received["),
-        ("quick-notices", "send_notice: without `when(s.row[i].present)"),
+        ("quick-notices", "send_notice: without `when(s.intended["),
         ("quick-notices", 'finish: refused and yet done: `refuse_unless(not s.row[i].finished, "finished")'),
         ("quick-arrivals", "decide_trigger: without `s.row[i] = Row("),
         ("quick-arrivals", "decide_trigger: without `s.record["),

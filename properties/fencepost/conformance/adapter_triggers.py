@@ -59,13 +59,15 @@ class Begun:
 class Triggered:
     """What is stored, seen by a back door.
 
-    `rows` are the instances that began from triggers, `known` the dedup records, `recorded` the notifications
-    that are committed as sent. Of the recipient, `kept` is what it knows by its keys, and `received` all that
-    has reached its targets, in order, as often as it did.
+    `rows` are the instances that began from triggers, `known` the dedup records, `intended` the notifications
+    that are committed to be sent, with those that were, and `recorded` those that are committed as sent. Of
+    the recipient, `kept` is what it knows by its keys, and `received` all that has reached its targets, in
+    order, as often as it did.
     """
 
     rows: tuple[Begun, ...] = ()
     known: tuple[Trigger, ...] = ()
+    intended: tuple[Note, ...] = ()
     recorded: tuple[Note, ...] = ()
     kept: tuple[Note, ...] = ()
     received: tuple[Note, ...] = ()
@@ -96,6 +98,10 @@ class Hand(Protocol):
 
     def finish(self, instance: str, commit_id: str) -> Answer:
         """Commit the end of an instance, under this id."""
+        ...
+
+    def intend(self, note: Note) -> Answer:
+        """Commit that a notification is to be sent, and send nothing. Once committed, asking again is ok."""
         ...
 
     def record(self, note: Note) -> Answer:

@@ -126,8 +126,17 @@ def change_target(session: Session) -> None:
     _handles(session).target += 1
 
 
+@performs("intend_notice", tells_of_row=False)
+def intend_notice(session: Session, i: Element, k: Element) -> Answer:
+    """The call, for the target as it stands."""
+    handles = _handles(session)
+    note = Note(handles.named(i), k.label, handles.target)
+    hand = handles.hand(session, note.instance)
+    return hand if isinstance(hand, Answer) else hand.intend(note)
+
+
 @performs("send_notice")
-def send_notice(session: Session, i: Element, k: Element, n: Element, key: int) -> None:
+def send_notice(session: Session, i: Element, k: Element, target: int, n: Element, key: int) -> None:
     """Nothing reaches the recipient yet."""
 
 
@@ -293,6 +302,7 @@ STORED: Mapping[str, tuple[Callable[[Seen], Any], Capability | None]] = {
     "given": (_given, Capability.TRIGGERS),
     "record": (_records, Capability.TRIGGERS),
     "target": (lambda seen: _seen(seen)[1].target, Capability.TRIGGERS),
+    "intended": (lambda seen: _by_note(seen, _seen(seen)[0].intended), Capability.TRIGGERS),
     "settled": (lambda seen: _by_note(seen, _seen(seen)[0].recorded), Capability.TRIGGERS),
     "kept": (lambda seen: _by_note(seen, _seen(seen)[0].kept), Capability.TRIGGERS),
     "received": (lambda seen: _by_note(seen, _seen(seen)[0].received), Capability.TRIGGERS),
@@ -321,17 +331,26 @@ def landed_again(
 # -- Where runs go besides: by the codes of the arguments, in which 0 is the first of its kind, or no.
 
 _BEGUN = (("send_trigger", (0, 0, 0, 0, 0)), ("decide_trigger", (0, 0, 0, 0)))
-_TOLD = (*_BEGUN, ("send_notice", (0, 0, 0, 0)), ("decide_notice", (0, 0, 0)))
-_SECOND = (("send_notice", (0, 0, 1, 1)), ("decide_notice", (1, 0, 0)), ("record_notice", (1,)))
+_INTENDED = (*_BEGUN, ("intend_notice", (0, 0)))
+_FIRST = (("send_notice", (0, 0, 0, 0, 0)), ("decide_notice", (0, 0, 0)))
+_TOLD = (*_INTENDED, *_FIRST)
+_TAKEN_OVER = (("crash", (0,)), ("acquire", (0,)))
+_AGAIN = (("send_notice", (0, 0, 0, 1, 0)), ("decide_notice", (1, 0, 0)), ("record_notice", (1,)))
+_SECOND = (
+    ("intend_notice", (0, 0)),
+    ("send_notice", (0, 0, 1, 1, 1)),
+    ("decide_notice", (1, 0, 0)),
+    ("record_notice", (1,)),
+)
 
 
 def _journeys(_: Scope) -> tuple[Goal, ...]:
     recorded = (*_TOLD, ("record_notice", (0,)))
-    again = (("send_notice", (0, 0, 1, 0)), ("decide_notice", (1, 0, 0)), ("record_notice", (1,)))
     return (
         Goal("a new owner after a notification", (*recorded, ("acquire", (0,)))),
+        Goal("a new owner sends what the former intended", (*_INTENDED, *_TAKEN_OVER, *_FIRST)),
         Goal("another target is told, and that is recorded", (*_TOLD, ("change_target", ()), *_SECOND)),
-        Goal("a notice arrives again after a crash", (*_TOLD, ("crash", (0,)), *again)),
+        Goal("a notice arrives again after a crash", (*_TOLD, ("crash", (0,)), *_AGAIN)),
     )
 
 
@@ -345,14 +364,14 @@ _SWITCHES = frozenset({
 SCOPE = Scope(
     "triggers",
     sizes={"source": 2, "event": 2, "request": 3, "instance": 4, "fingerprint": 2, "kind": 2, "notice": 3},
-    bounds={"lease_version": 3, "state_version": 5, "target_version": 2},
+    bounds={"lease_version": 3, "state_version": 7, "target_version": 2},
     switches=_SWITCHES,
     why="two sources with events of the same ids, and notices of two kinds that are late, lost and repeated",
 )
 GOALS = Scope(
     "goals",
     sizes={"source": 2, "event": 1, "request": 2, "instance": 2, "fingerprint": 2, "kind": 1, "notice": 2},
-    bounds={"lease_version": 1, "state_version": 2, "target_version": 1},
+    bounds={"lease_version": 1, "state_version": 3, "target_version": 1},
     switches=_SWITCHES,
     why="two sources whose events have one id, and two notices, which are enough for every witness",
 )

@@ -33,13 +33,9 @@ def what_arrives_was_sent(s: State) -> object:
 
 @TRIGGERS.supporting(supports=("S21-notification", "S10", "S6-end"))
 def what_is_in_flight_was_sent(s: State) -> object:
-    """Only notices that were sent, for an instance that exists, are on their way, awaited or answered."""
+    """Only notices that were sent are on their way, awaited or answered."""
     return every(
-        notices,
-        lambda n: (
-            (s.notice[n].present and s.row[s.notice[n].instance].present)
-            or (not s.in_flight[n] and not s.awaited[n] and not s.reply[n])
-        ),
+        notices, lambda n: s.notice[n].present or (not s.in_flight[n] and not s.awaited[n] and not s.reply[n])
     )
 
 
@@ -89,6 +85,14 @@ def every_instance_has_its_record(s: State) -> object:
     """For each instance the store keeps from which event it began."""
     return every(
         sources, events, instances, lambda a, e, i: not began_from(s, i, a, e) or is_kept_for(s, a, e, i)
+    )
+
+
+@TRIGGERS.supporting(supports=("S14", "S6-end"))
+def what_is_intended_has_its_instance(s: State) -> object:
+    """Only an instance that exists has notifications to send."""
+    return every(
+        instances, kinds, target_versions, lambda i, k, v: not s.intended[i, k, v] or s.row[i].present
     )
 
 

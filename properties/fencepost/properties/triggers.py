@@ -1,4 +1,4 @@
-"""What is promised about triggers and notifications: S21, and of others S4, S6, S9, S10, S14 and S25.
+"""What is promised about triggers and notifications: S21, and of S4, S6, S8, S9, S10, S14 and S25.
 
 `needs_off` names the faults against which a promise says nothing: with any of them it is refuted, and
 `needs_off.WHY` says why.
@@ -135,20 +135,36 @@ def is_moved(before: State, after: State, i: Element, step: Step) -> object:
     same_input = now.source == was.source and now.event == was.event and now.fingerprint == was.fingerprint
     if step.action == "acquire":
         return same_input and now.lease == was.lease + 1 and not has_commit(before, after, i)
-    commits = step.action == "record_notice" or step.action == "finish"
+    commits = step.action == "intend_notice" or step.action == "record_notice" or step.action == "finish"
     return same_input and commits and now.lease == was.lease
 
 
 @derived
 def has_commit(before: State, after: State, i: Element) -> object:
-    """Whether it is committed in this step that instance `i` has sent a notification, or that it ends."""
+    """Whether it is committed in this step that instance `i` is to notify, has notified, or ends."""
     ends = after.row[i].finished and not before.row[i].finished
     return ends or some(
-        kinds, target_versions, lambda k, v: after.settled[i, k, v] and not before.settled[i, k, v]
+        kinds,
+        target_versions,
+        lambda k, v: is_intended(before, after, i, k, v) or is_recorded(before, after, i, k, v),
     )
 
 
-@TRIGGERS.each_step("S4", section="§4", witnesses=("a_notification_is_recorded",))
+@derived
+def is_intended(before: State, after: State, i: Element, k: Element, v: int) -> object:
+    """Whether it is committed in this step that a notification is to be sent."""
+    return after.intended[i, k, v] and not before.intended[i, k, v]
+
+
+@derived
+def is_recorded(before: State, after: State, i: Element, k: Element, v: int) -> object:
+    """Whether it is committed in this step that a notification was sent."""
+    return after.settled[i, k, v] and not before.settled[i, k, v]
+
+
+@TRIGGERS.each_step(
+    "S4", section="§4", witnesses=("a_notification_is_intended", "a_notification_is_recorded")
+)
 def state_version_counts_commits(before: State, after: State) -> object:
     """The state version rises by exactly one with each accepted commit, and by nothing else."""
     return every(
@@ -167,7 +183,11 @@ def state_version_counts_commits(before: State, after: State) -> object:
 @TRIGGERS.each_step(
     "S6-end",
     section="§5",
-    witnesses=("acquiring_after_the_end_is_refused", "a_commit_after_the_end_is_refused"),
+    witnesses=(
+        "acquiring_after_the_end_is_refused",
+        "an_intent_after_the_end_is_refused",
+        "a_commit_after_the_end_is_refused",
+    ),
 )
 def the_end_stays_as_it_is(before: State, after: State) -> object:
     """The row of an instance that has finished does not change any more, and is not taken away."""
@@ -178,6 +198,26 @@ def the_end_stays_as_it_is(before: State, after: State) -> object:
 
 
 # Notifications.
+
+
+@TRIGGERS.always(
+    "S8-intent",
+    section="§6",
+    witnesses=("a_notice_is_sent_after_a_change", "a_notice_is_sent_again_after_a_crash"),
+)
+def only_intended_notifications_are_sent(s: State) -> object:
+    """A notification is sent, and reaches its target, only after it was committed that it is to be sent."""
+    return every(
+        notices,
+        lambda n: (
+            not s.notice[n].present or s.intended[s.notice[n].instance, s.notice[n].kind, s.notice[n].target]
+        ),
+    ) and every(
+        instances,
+        kinds,
+        target_versions,
+        lambda i, k, v: not s.received[i, k, v] or s.intended[i, k, v],
+    )
 
 
 @TRIGGERS.each_step(
@@ -212,9 +252,22 @@ def what_is_recorded_as_sent_was_received(s: State) -> object:
     )
 
 
+@TRIGGERS.each_step("S14", section="§13", witnesses=("a_notification_is_intended",))
+def only_what_is_owed_is_intended(before: State, after: State) -> object:
+    """What is committed to be sent is for an instance that exists, and for the target as it stands."""
+    return every(
+        instances,
+        kinds,
+        target_versions,
+        lambda i, k, v: (
+            not is_intended(before, after, i, k, v) or (before.row[i].present and v == before.target)
+        ),
+    )
+
+
 @TRIGGERS.each_step("S14", section="§8", witnesses=("another_target_is_told_as_well",))
 def only_what_is_owed_is_sent(before: State, after: State) -> object:
-    """A notice is for an instance that exists, for the target as it stands, and not yet committed as sent."""
+    """A notice is for an instance that exists, and for what is not yet committed as sent."""
     return every(
         notices,
         lambda n: (
@@ -222,8 +275,7 @@ def only_what_is_owed_is_sent(before: State, after: State) -> object:
             or not after.notice[n].present
             or (
                 before.row[after.notice[n].instance].present
-                and after.notice[n].target == before.target
-                and not before.settled[after.notice[n].instance, after.notice[n].kind, before.target]
+                and not before.settled[after.notice[n].instance, after.notice[n].kind, after.notice[n].target]
             )
         ),
     )
@@ -231,12 +283,15 @@ def only_what_is_owed_is_sent(before: State, after: State) -> object:
 
 @TRIGGERS.each_step("S14", section="§8", witnesses=("a_notification_is_recorded",))
 def what_is_recorded_stays_recorded(before: State, after: State) -> object:
-    """What is committed as sent stays so."""
+    """What is committed to be sent stays so, and so does what is committed as sent."""
     return every(
         instances,
         kinds,
         target_versions,
-        lambda i, k, v: not before.settled[i, k, v] or after.settled[i, k, v],
+        lambda i, k, v: (
+            (not before.intended[i, k, v] or after.intended[i, k, v])
+            and (not before.settled[i, k, v] or after.settled[i, k, v])
+        ),
     )
 
 
@@ -244,7 +299,13 @@ def what_is_recorded_stays_recorded(before: State, after: State) -> object:
 
 
 @TRIGGERS.each_step(
-    "S25", section="§2", witnesses=("another_payload_is_refused", "a_commit_after_the_end_is_refused")
+    "S25",
+    section="§2",
+    witnesses=(
+        "another_payload_is_refused",
+        "an_intent_after_the_end_is_refused",
+        "a_commit_after_the_end_is_refused",
+    ),
 )
 def a_refusal_leaves_store_and_recipient_alone(before: State, after: State, step: Step) -> object:
     """A call that is refused changes nothing at the store and nothing at the recipient."""
@@ -257,7 +318,8 @@ def a_refusal_leaves_store_and_recipient_alone(before: State, after: State, step
             kinds,
             target_versions,
             lambda i, k, v: (
-                after.settled[i, k, v] == before.settled[i, k, v]
+                after.intended[i, k, v] == before.intended[i, k, v]
+                and after.settled[i, k, v] == before.settled[i, k, v]
                 and after.kept[i, k, v] == before.kept[i, k, v]
                 and after.received[i, k, v] == before.received[i, k, v]
             ),
@@ -324,6 +386,12 @@ def acquiring_after_the_end_is_refused(before: State, after: State, step: Step) 
 
 
 @TRIGGERS.sometimes()
+def an_intent_after_the_end_is_refused(before: State, after: State, step: Step) -> object:
+    """A worker commits that a notification is to be sent when the instance has finished, and is refused."""
+    return step.action == "intend_notice" and step.outcome == "finished" and after.target == before.target
+
+
+@TRIGGERS.sometimes()
 def a_commit_after_the_end_is_refused(before: State, after: State, step: Step) -> object:
     """A worker commits that a notification was sent when the instance has finished, and is refused."""
     return step.action == "record_notice" and step.outcome == "finished" and after.target == before.target
@@ -376,11 +444,25 @@ def a_notice_is_sent_again_after_a_crash(before: State, after: State, step: Step
 
 
 @TRIGGERS.sometimes()
+def a_notice_is_sent_after_a_change(before: State, after: State) -> object:
+    """A worker sends a notification to the target that it was intended for, although another one stands."""
+    return some(
+        notices,
+        lambda n: (
+            not before.notice[n].present
+            and after.notice[n].present
+            and after.notice[n].target != before.target
+        ),
+    )
+
+
+@TRIGGERS.sometimes()
+def a_notification_is_intended(before: State, after: State) -> object:
+    """It is committed that a notification is to be sent."""
+    return some(instances, kinds, target_versions, lambda i, k, v: is_intended(before, after, i, k, v))
+
+
+@TRIGGERS.sometimes()
 def a_notification_is_recorded(before: State, after: State) -> object:
     """It is committed that a notification was sent."""
-    return some(
-        instances,
-        kinds,
-        target_versions,
-        lambda i, k, v: after.settled[i, k, v] and not before.settled[i, k, v],
-    )
+    return some(instances, kinds, target_versions, lambda i, k, v: is_recorded(before, after, i, k, v))

@@ -1,8 +1,7 @@
 """What the adapter of the SQLite store gives for triggers and notifications (§13): see `OfTriggers`.
 
-A hand sends a notification before anything of it is stored, as the model has it, and commits it with its
-receipt afterwards. Workers of the reference store it first, by the same commit; what the store makes sure of
-is the same.
+A hand commits the intent of a notification as workers do, and that it was sent by a commit of its own beside
+the receipt. Workers record the receipt alone, which changes no row, and so they may after the end as well.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from fencepost.reference.values import (
     Refused,
     StoreError,
 )
-from fencepost.reference.values_inbox import Beginning, Origin
+from fencepost.reference.values_inbox import Beginning, Notified, Origin
 
 DEFINITION = Definition("order", "order-v1")
 """What instances are pinned to that triggers begin."""
@@ -100,7 +99,7 @@ class StoreDesk:
 
 @dataclass(frozen=True, slots=True)
 class StoreHand:
-    """A handle on the store of one owner. The id of a notification's commit is made of its key."""
+    """A handle on the store of one owner. The ids of a notification's commits are made of its key."""
 
     store: Store
     owner: Owner
@@ -111,17 +110,22 @@ class StoreHand:
 
     def finish(self, instance: str, commit_id: str) -> a.Answer:
         """Commit the end."""
-        return self._commit(instance, commit_id, finishes=True)
+        return self._commit(instance, commit_id, "finished", finishes=True)
+
+    def intend(self, note: t.Note) -> a.Answer:
+        """Commit the notification, without a receipt."""
+        wanted = notification_of(note)
+        return self._commit(note.instance, f"intend/{wanted.key}", "intended", notifications=(wanted,))
 
     def record(self, note: t.Note) -> a.Answer:
-        """Commit the notification, and record its receipt."""
-        wanted = notification_of(note)
-        told = self._commit(note.instance, f"told/{wanted.key}", notifications=(wanted,))
+        """Commit that it was sent, and record its receipt."""
+        key = notification_of(note).key
+        told = self._commit(note.instance, f"told/{key}", "told")
         if not isinstance(told, a.Ok):
             return told
-        return _told(_asked(lambda: self.store.delivered(note.instance, wanted.key, "received")))
+        return _told(_asked(lambda: self.store.delivered(note.instance, key, "received")))
 
-    def _commit(self, instance: str, commit_id: str, **what: Any) -> a.Answer:
+    def _commit(self, instance: str, commit_id: str, event: str, **what: Any) -> a.Answer:
         row = _asked(lambda: self.store.read(instance))
         if not isinstance(row, Ok):
             return _told(row)
@@ -131,7 +135,7 @@ class StoreHand:
             commit_id=commit_id,
             expected_state_version=row.value.state_version,
             expected_lease_version=row.value.lease_version,
-            event="finished" if what.get("finishes") else "told",
+            event=event,
             **what,
         )
         return _told(_asked(lambda: self.store.commit(commit)))
@@ -213,11 +217,8 @@ class OfTriggers:
                 if row.definition == DEFINITION
             ),
             known=tuple(map(_known, seen.origins)),
-            recorded=tuple(
-                t.Note(each.instance, each.notification.kind, each.notification.target_version)
-                for each in seen.notifications
-                if each.receipt is not None
-            ),
+            intended=tuple(map(_stored, seen.notifications)),
+            recorded=tuple(_stored(each) for each in seen.notifications if each.receipt is not None),
             kept=tuple(received[r.effect] for r in outside.records if r.effect is not None),
             received=tuple(received.values()),
         )
@@ -238,6 +239,11 @@ def notification_of(note: t.Note) -> Notification:
 
 def _note(instance: str, kind: str, parameters: str) -> t.Note:
     return t.Note(instance, kind, json.loads(parameters)["target_version"])
+
+
+def _stored(notified: Notified) -> t.Note:
+    stored = notified.notification
+    return t.Note(notified.instance, stored.kind, stored.target_version)
 
 
 def _known(origin: Origin) -> t.Trigger:

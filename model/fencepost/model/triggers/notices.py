@@ -1,7 +1,8 @@
-"""How notifications go out: sent under their key until it is committed that they were, received once (§13).
+"""How notifications go out: intended, sent under their key until it is committed that they were (§6, §13).
 
-A worker sends, waits for the reply and commits that the notification was sent. It may crash in between, and
-cannot tell a slow reply from a lost one; whoever finds no such commit sends again, under the same key.
+A worker commits that a notification is to be sent, sends it, waits for the reply and commits that it was
+sent. It may crash in between, and cannot tell a slow reply from a lost one; whoever finds the first commit
+and not the second sends again, under the same key.
 """
 
 from __future__ import annotations
@@ -27,16 +28,33 @@ def change_target(s: State) -> None:
     s.target = s.target + 1
 
 
-@triggers.action(
-    WORKER, i=instances, k=kinds, n=triggers.fresh(notices, unless="notice"), key=target_versions
-)
-def send_notice(s: State, i: Element, k: Element, n: Element, key: int) -> None:
-    """A worker sends a notification to the target as it stands, unless it is committed that one was sent."""
+@triggers.operation(WORKER, home=STORE, i=instances, k=kinds)
+def intend_notice(s: State, i: Element, k: Element) -> None:
+    """A worker commits that a notification is to be sent to the target as it stands, before it is sent."""
     when(s.row[i].present)
-    when(not s.settled[i, k, s.target])
-    when(key == s.target or switched("key_per_retry"))
+    if s.intended[i, k, s.target]:
+        return
+    refuse_unless(not s.row[i].finished, "finished")
 
-    s.notice[n] = Notice(instance=i, kind=k, target=s.target, key=key)
+    s.intended[i, k, s.target] = True
+    s.row[i] = s.row[i].changed(state=s.row[i].state + 1)
+
+
+@triggers.action(
+    WORKER,
+    i=instances,
+    k=kinds,
+    target=target_versions,
+    n=triggers.fresh(notices, unless="notice"),
+    key=target_versions,
+)
+def send_notice(s: State, i: Element, k: Element, target: int, n: Element, key: int) -> None:
+    """A worker sends a notification that the store holds as intended, and not as sent."""
+    when(s.intended[i, k, target])
+    when(not s.settled[i, k, target])
+    when(key == target or switched("key_per_retry"))
+
+    s.notice[n] = Notice(instance=i, kind=k, target=target, key=key)
     s.in_flight[n] = True
     s.awaited[n] = True
 

@@ -39,20 +39,22 @@ _scope(
     "crash", "reply_lost", "trigger_duplicated", "notice_duplicated", "payload_changed",
     requests=2, fingerprints=2, notices=2, leases=1, states=2, targets=1,
     why="one trigger that comes twice, maybe with another payload, and two notices, the second maybe to a "
-    "target that has changed; without a second trigger, and without lost messages, which look like late ones",
+    "target that has changed, with two commits; without a second trigger, without a third commit, which "
+    "notices has, and without lost messages, which look like late ones",
 )  # fmt: skip
 _scope(
     "arrivals",
     "crash", "reply_lost", "trigger_lost", "trigger_duplicated", "payload_changed",
     sources=2, requests=3, fingerprints=2, instances=3,
-    why="two sources whose events have the same id, and three deliveries; without takeovers and a second "
-    "notice, which small has",
+    why="two sources whose events have the same id, and three deliveries; without takeovers, a second notice "
+    "and a second commit, which small has",
 )  # fmt: skip
 _scope(
     "notices",
     "crash", "reply_lost", "notice_lost", "notice_duplicated",
-    kinds=2, notices=3, states=3, targets=2,
-    why="three notices of two kinds to three versions of the target; one delivery of one event",
+    kinds=2, notices=3, states=4, targets=1,
+    why="three notices of two kinds to two versions of the target, and four commits, which are enough to "
+    "intend two and record both; one delivery of one event, and no third version, which is as the second",
 )  # fmt: skip
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType({"usual": ("small", "arrivals", "notices")})
 """Scopes that go by one name: all but those for sweeps."""
@@ -66,8 +68,8 @@ _scope(
 _scope(
     "quick-notices",
     "crash", "reply_lost", "notice_duplicated",
-    notices=2, leases=1, states=2, targets=1,
-    why="as notices, with two of one kind, and a takeover: for sweeps",
+    notices=2, leases=1, states=3, targets=1,
+    why="as notices, with two of one kind, three commits, and a takeover: for sweeps",
 )  # fmt: skip
 
 SWEEP = ("quick-notices", "quick-arrivals")

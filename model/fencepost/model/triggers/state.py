@@ -3,12 +3,18 @@
 A trigger is a source and the id that the source gave to an event; together they are the key. A notification
 is an instance, a kind and a version of the recipient's target, and these three are the key.
 
+The store keeps of a notification that it is to be sent, its intent, and that it was sent: a commit each, and
+the notice goes out in between. It is sent as the intent says, be the target another by then.
+
 Left out, and why that is safe: leases and who owns an instance (here any worker, a former owner as well, may
-send what the store does not hold as sent, so the key alone must keep a notification from arriving twice);
-what a worker read some time ago (one that sends by an old reading is like one whose notice comes late);
-steps (`finish` and the commits of notifications stand for all commits); the text of a notification (the key
-says all that differs, and fingerprints are shown at triggers); and recipients other than one, whose target
-has a version that rises whenever the target changes.
+send what the store holds as intended and not as sent, so the key alone must keep a notification from arriving
+twice); what a worker read some time ago (one that sends by an old reading is like one whose notice comes
+late); commits of several intents, or of an intent with other changes (all of it is stored or refused, as one
+intent is here); that a store may record after the end of an instance that a notification was sent (no row
+changes by it; here that is refused, and the notification may be sent again, under its key); steps (`finish`
+and the commits of notifications stand for all commits); the text of a notification (the key says all that
+differs, and fingerprints are shown at triggers); and recipients other than one, whose target has a version
+that rises whenever the target changes.
 """
 
 from __future__ import annotations
@@ -56,13 +62,15 @@ Answer = Enumeration("Answer", "none", "ok", "key-conflict", "finished")
 triggers = Protocol("triggers", answers=Answer)
 
 _variable = triggers.variable
-# What the store keeps: the rows, what is known of triggers, and what was sent.
+# What the store keeps: the rows, what is known of triggers, what is to be sent, and what was sent.
 _variable("row", Family(instances, of=Optional(Row)), absent, home=STORE, meaning="the instance's row")
 _variable("given", Family(instances, of=BOOLEAN), False, home=STORE,
           meaning="whether the id was given to an instance")  # fmt: skip
 _variable("record", Family(sources, events, of=Optional(Kept)), absent, home=STORE,
           meaning="dedup record: what began under this key")  # fmt: skip
 _variable("target", target_versions, 0, home=STORE, meaning="changes of the recipient's target so far")
+_variable("intended", Family(instances, kinds, target_versions, of=BOOLEAN), False, home=STORE,
+          meaning="whether it is committed that this notification is to be sent")  # fmt: skip
 _variable("settled", Family(instances, kinds, target_versions, of=BOOLEAN), False, home=STORE,
           meaning="whether it is committed that this notification was sent")  # fmt: skip
 # What a source knows.

@@ -28,7 +28,8 @@ _RECORD = "s.record[sent.source, sent.key] = Kept(fingerprint=sent.fingerprint, 
 _OK_AGAIN = "s.told[r] = kept.instance"
 _REFUSED = 'refuse_unless(kept.fingerprint == sent.fingerprint, "key-conflict")'
 _REPLY = "when(s.reply[n])"
-_KEY = 'when(key == s.target or switched("key_per_retry"))'
+_KEY = 'when(key == target or switched("key_per_retry"))'
+_INTENDED = "when(s.intended[i, k, target])"
 """Lines of the model that variants change."""
 
 # The row and the dedup record.
@@ -215,10 +216,17 @@ _add(
 
 _add(
     without(triggers, "commits-after-the-end", record_notice=('"finished"',)),
-    "A commit is accepted although the instance has finished.",
+    "That a notification was sent is committed although the instance has finished.",
     ("F05",),
     scope=_NOTICES,
-    the_end_stays_as_it_is=6,
+    the_end_stays_as_it_is=7,
+)
+_add(
+    without(triggers, "intends-after-the-end", intend_notice=('"finished"',)),
+    "An instance that has finished is given another notification to send.",
+    ("F05",),
+    scope=_NOTICES,
+    the_end_stays_as_it_is=4,
 )
 _add(
     without(triggers, "acquired-after-the-end", acquire=('"finished"',)),
@@ -235,32 +243,70 @@ _add(
     state_version_counts_commits=4,
 )
 _add(
+    without(triggers, "intended-twice", intend_notice=("if s.intended[i, k, s.target]",)),
+    "That a notification is to be sent is committed again by whoever wants it sent.",
+    ("F12",),
+    scope=_NOTICES,
+    state_version_counts_commits=4,
+)
+_add(
     without(triggers, "recorded-twice", record_notice=(
         "if s.settled[sent.instance, sent.kind, sent.target]",
     )),
     "That a notification was sent is committed again for each reply that comes.",
     ("F12",),
     scope=_NOTICES,
-    state_version_counts_commits=8,
+    state_version_counts_commits=9,
 )  # fmt: skip
 
 # Notifications.
 
+_add(
+    with_lines(triggers, "sends-uncommitted", send_notice={_INTENDED: "when(s.row[i].present)"}),
+    "A notification is sent before it is committed that it is to be; a worker that crashes leaves no trace "
+    "of it, and the commit may yet be refused.",
+    ("F15",),
+    scope=_NOTICES,
+    only_intended_notifications_are_sent=3,
+)
+_add(
+    with_lines(triggers, "sends-to-whatever-stands", send_notice={
+        "instance=i, kind=k, target=target": "instance=i, kind=k, target=s.target",
+    }),
+    "A worker makes the notification anew when it sends, to the target as it stands, under the key of the "
+    "one that is stored.",
+    ("F03",),
+    scope=_NOTICES,
+    only_intended_notifications_are_sent=5,
+    one_notification_per_target=9,
+    what_is_recorded_as_sent_was_received=9,
+    only_what_is_owed_is_sent=8,
+)  # fmt: skip
+_add(
+    with_lines(triggers, "intends-for-a-former-target", intend_notice={
+        "s.intended[i, k, s.target] = True": "s.intended[i, k, 0] = True",
+    }),
+    "A worker commits that a notification is to be sent to the target that it once read.",
+    ("F03",),
+    scope=_NOTICES,
+    state_version_counts_commits=5,
+    only_what_is_owed_is_intended=4,
+)  # fmt: skip
 _add(
     with_lines(triggers, "notice-key-without-the-target", send_notice={_KEY: "when(key == 0)"}),
     "The key of a notification lacks the version of the target, so the recipient takes one that is owed to a "
     "new target for one that it knows, and the worker commits it as sent.",
     ("F18",),
     scope=_NOTICES,
-    what_is_recorded_as_sent_was_received=8,
+    what_is_recorded_as_sent_was_received=10,
 )
 _add(
     without(triggers, "notice-key-per-retry", send_notice=(_KEY,)),
     "A worker makes a key for each attempt to send instead of one for the notification.",
     ("F18",),
     scope=_NOTICES,
-    one_notification_per_target=6,
-    what_is_recorded_as_sent_was_received=8,
+    one_notification_per_target=7,
+    what_is_recorded_as_sent_was_received=10,
 )
 
 
@@ -282,7 +328,7 @@ _add(
     "The key of a notification lacks its kind, so of two kinds one is never received, and committed as sent.",
     ("F18",),
     scope="notices",
-    what_is_recorded_as_sent_was_received=7,
+    what_is_recorded_as_sent_was_received=9,
 )
 _add(
     without(triggers, "recipient-keeps-no-record", decide_notice=(
@@ -291,7 +337,7 @@ _add(
     "The recipient takes whatever comes, again and again.",
     ("F16",),
     scope=_NOTICES,
-    one_notification_per_target=5,
+    one_notification_per_target=6,
 )  # fmt: skip
 _add(
     without(triggers, "recipient-torn-in-two", decide_notice=(
@@ -300,32 +346,45 @@ _add(
     "The recipient takes a notification in one transaction, keeps its key in another, and dies in between.",
     ("F17",),
     scope=_NOTICES,
-    one_notification_per_target=5,
-    what_is_recorded_as_sent_was_received=6,
+    one_notification_per_target=6,
+    what_is_recorded_as_sent_was_received=7,
 )  # fmt: skip
 _add(
     without(triggers, "committed-without-a-reply", record_notice=(_REPLY,)),
     "A notification is committed as sent without a word from the recipient.",
     ("F15",),
     scope=_NOTICES,
-    what_is_recorded_as_sent_was_received=4,
+    what_is_recorded_as_sent_was_received=5,
 )
 _add(
-    without(triggers, "sends-what-was-sent", send_notice=("when(not s.settled[i, k, s.target])",)),
+    without(triggers, "sends-what-was-sent", send_notice=("when(not s.settled[i, k, target])",)),
     "A worker does not look at what is committed as sent, and sends it again.",
     ("F16",),
     scope=_NOTICES,
-    only_what_is_owed_is_sent=6,
+    only_what_is_owed_is_sent=7,
 )
 _add(
     with_lines(triggers, "sends-to-a-former-target", send_notice={
-        "instance=i, kind=k, target=s.target": "instance=i, kind=k, target=0",
+        "instance=i, kind=k, target=target": "instance=i, kind=k, target=0",
     }),
-    "A worker sends to the target that it once read, under the key of the one that stands.",
+    "A worker sends to the target that it once read, under the key of the one that it has intended.",
     ("F03",),
     scope=_NOTICES,
-    only_what_is_owed_is_sent=4,
-    one_notification_per_target=7,
+    only_intended_notifications_are_sent=5,
+    one_notification_per_target=9,
+    only_what_is_owed_is_sent=8,
+)  # fmt: skip
+_add(
+    with_lines(triggers, "takeover-forgets-what-is-to-be-sent", acquire={
+        "s.row[i] = s.row[i].changed(lease=s.row[i].lease + 1)":
+            "s.row[i] = s.row[i].changed(lease=s.row[i].lease + 1)\n"
+            "s.intended.update_where(lambda j, _kind, _version, was: was and j != i)",
+    }),
+    "A new owner forgets what was committed to be sent, and what was not sent never will be.",
+    ("F04",),
+    scope=_NOTICES,
+    only_intended_notifications_are_sent=5,
+    what_is_recorded_stays_recorded=4,
 )  # fmt: skip
 _add(
     with_lines(triggers, "takeover-begins-anew", acquire={
@@ -336,5 +395,5 @@ _add(
     "A new owner forgets what was committed as sent. The recipient knows the keys, so nothing comes twice.",
     ("F04",),
     scope=_NOTICES,
-    what_is_recorded_stays_recorded=6,
+    what_is_recorded_stays_recorded=7,
 )  # fmt: skip
