@@ -10,6 +10,8 @@ BREAKS = {
     "takes-a-request-twice": ("only_commits_change_the_instance", 6),
     "records-a-request-as-taken": ("request_consumed_once", 6),
     "starts-whatever-it-needs": ("order_is_kept", 3),
+    "asks-whatever-it-was": ("only_a_new_intent_waits_again", 8),
+    "takes-what-was-sent-for-unsent": ("former_intents_never_happen", 10),
     "leaves-an-end": ("legal_transitions_only", 4),
     "ends-with-steps-left": ("an_instance_ends_with_its_steps", 2),
     "timer-not-looked-at": ("timer_fires_once", 5),
@@ -39,7 +41,8 @@ def test_each_broken_store_is_looked_at() -> None:
     assert set(BREAKS) == set(BROKEN_WORKFLOWS)
 
 
-ALWAYS_TRIED = ("takes-a-request-twice", "starts-whatever-it-needs", "timer-not-looked-at",
+ALWAYS_TRIED = ("takes-a-request-twice", "starts-whatever-it-needs", "asks-whatever-it-was",
+                "takes-what-was-sent-for-unsent", "timer-not-looked-at",
                 "ends-under-a-cancel", "runs-on-a-rejection", "undoes-past-a-person",
                 "undoes-what-cannot-be")  # fmt: skip
 """One at least for each section; the others wait for the long run."""

@@ -21,12 +21,8 @@ from .workflow_support import SUBJECT, verified_reference
 SAYS_NOTHING = {
     "no_stuck_state",  # it asks what could have happened instead
     "without_keys_nothing_is_sent_twice",  # the downstream keeps keys
-    "only_a_new_intent_waits_again",  # the store has no way to ask for another approval
-    "former_intents_never_happen",
 }
 """The claims that no run of the reference can say anything about."""
-
-NEVER_REACHED = "an_approval_is_asked_anew"
 
 
 def test_all_that_runs_can_tell_of_a_workflow_is_held() -> None:
@@ -45,11 +41,11 @@ def test_what_is_not_exercised_says_why() -> None:
     assert all(silent.values())
 
 
-def test_every_witness_but_one_is_seen_on_the_implementation_itself() -> None:
+def test_every_witness_is_seen_on_the_implementation_itself() -> None:
     report = verified_reference()
     named = {w for f in report.findings for w in f.claim.witnesses if f.verdict is Verdict.HELD}
     assert named <= set(report.figures["witnesses"])
-    assert NEVER_REACHED not in report.figures["witnesses"]
+    assert report.figures["witnesses"]["an_approval_is_asked_anew"] > 0
     assert report.figures["cut_short"] == 0
 
 

@@ -29,7 +29,6 @@ from .lifecycle import (
     asked,
     begun,
     commit,
-    intent_of,
     started,
     step_of,
     succeeded,
@@ -138,40 +137,6 @@ def test_a_rejection_cancels_the_step_and_does_not_start_it(store: Store) -> Non
     assert code(commit(store, StepChange("ship", CANCELLED))) == "not-unwinding"
     ok(commit(store, StepChange("ship", CANCELLED, request=number), finishes=True))
     assert ok(store.read("order-1")).status == "cancelled"
-
-
-def test_another_intent_of_the_step_needs_an_approval_of_its_own(store: Store, clock: Clock) -> None:
-    waiting(store)
-    first = asked(store, YES)
-    second = asked(store, replace(YES, request_id="yes again"))
-    ok(commit(store, replace(started("ship"), request=first)))
-    clock.now_ms += LONG_MS
-    ok(store.acquire("order-1", BOB, lease_ms=LONG_MS))
-    again = StepChange(
-        "ship",
-        RUNNING,
-        intent=intent_of("ship", version=2),
-        another_attempt=True,
-        evidence=Evidence.FENCED_AND_NOT_FOUND,
-    )
-    assert code(commit(store, again)) == "approval-needed"
-    assert code(commit(store, replace(again, request=second))) == "no-such-request"  # for version 1
-
-
-def test_another_intent_starts_once_it_has_been_approved_as_such(store: Store) -> None:
-    waiting(store, replace(GATED, approval_deadline_at_ms=None))
-    ok(commit(store, replace(started("ship"), request=asked(store, YES))))
-    anew = asked(store, replace(YES, request_id="anew", intent_version=2))
-    again = StepChange(
-        "ship",
-        RUNNING,
-        intent=intent_of("ship", version=2),
-        another_attempt=True,
-        evidence=Evidence.RECORDED_REFUSAL,
-        request=anew,
-    )
-    ok(commit(store, again))
-    assert (ship(store).approved_by, ship(store).attempt) == (anew, 2)
 
 
 def test_a_step_waits_only_when_what_it_depends_on_has_succeeded(store: Store) -> None:

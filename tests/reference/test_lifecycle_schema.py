@@ -99,7 +99,7 @@ UNDO += ", undo_operation = 'o', undo_parameters = '{}', undo_lease_version = 1"
     [
         ("pending", "status = 'running', attempt = 1, needs_approval = 1", "CHECK|back to pending"),
         ("behind", "status = 'running', attempt = 1, state_version = 3", "before what it depends on"),
-        ("gated", "status = 'running', attempt = 1", "CHECK"),  # without an approval
+        ("gated", "status = 'running', attempt = 1", "CHECK|consumed by the commit"),  # without an approval
         ("gated", "status = 'running', attempt = 1, approved_by = 1", "consumed by the commit that uses"),
         ("gated", "status = 'running', attempt = 1, approved_by = 7", "consumed by the commit|FOREIGN"),
         ("gated", "approval_fingerprint = null", "CHECK"),

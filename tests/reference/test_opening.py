@@ -17,6 +17,7 @@ import fencepost.reference
 from fencepost.reference import (
     ArgumentError,
     Checkpoints,
+    Evidence,
     StepChange,
     StepStatus,
     Store,
@@ -39,7 +40,12 @@ VERSION_2 = Path(__file__).with_name("version_2.sql")
 VERSION_3 = Path(__file__).with_name("version_3.sql")
 """One as the third version made it: orders, one finished, one undone, one at its gate, one left half-done."""
 
-OLDER = pytest.mark.parametrize("version", [VERSION_1, VERSION_2, VERSION_3], ids=["1", "2", "3"])
+VERSION_4 = Path(__file__).with_name("version_4.sql")
+"""One as the fourth version made it: orders with checkpoints, one of them with a second intent, approved."""
+
+OLDER = pytest.mark.parametrize(
+    "version", [VERSION_1, VERSION_2, VERSION_3, VERSION_4], ids=["1", "2", "3", "4"]
+)
 
 
 def execute(path: Path, *statements: str) -> None:
@@ -96,7 +102,7 @@ def test_an_empty_database_that_something_else_has_marked_is_refused(
         open_store(path, clock_ms=clock)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(5, "upgrade fencepost"), (0, "it is damaged")])
+@pytest.mark.parametrize(("version", "advice"), [(6, "upgrade fencepost"), (0, "it is damaged")])
 def test_another_schema_version_is_refused_and_left_alone(
     version: int, advice: str, path: Path, clock: Clock
 ) -> None:
@@ -104,7 +110,7 @@ def test_another_schema_version_is_refused_and_left_alone(
         leased(store)
     execute(path, f"pragma user_version = {version}")
     before = dump(path)
-    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1 to 4; {advice}"):
+    with pytest.raises(StoreError, match=f"has schema version {version}, and .* reads 1 to 5; {advice}"):
         open_store(path, clock_ms=clock)
     assert dump(path) == before
 
@@ -131,7 +137,7 @@ def test_a_file_of_an_older_version_is_upgraded_and_keeps_every_row(
 ) -> None:
     before = make_old(path, version)
     with open_store(path, clock_ms=clock) as store:
-        assert pragma(store, "user_version") == 4
+        assert pragma(store, "user_version") == 5
         assert store._connection.execute("pragma foreign_key_check").fetchall() == []
         assert store._connection.execute("pragma integrity_check").fetchall() == [("ok",)]
     after = named_rows(path)
@@ -142,14 +148,14 @@ def test_a_file_of_an_older_version_is_upgraded_and_keeps_every_row(
 
 def test_the_tables_of_an_upgraded_file_are_those_of_a_new_one(path: Path, clock: Clock) -> None:
     found = []
-    for version in (None, VERSION_1, VERSION_2, VERSION_3):
+    for version in (None, VERSION_1, VERSION_2, VERSION_3, VERSION_4):
         file = path.with_name(f"{version and version.stem}.db")
         if version is not None:
             make_old(file, version)
         with open_store(file, clock_ms=clock) as store:
             schema = store._connection.execute("select type, name, sql from sqlite_schema order by name")
             found.append([(kind, name, sql and sql.split()) for kind, name, sql in schema])
-    assert found[0] == found[1] == found[2] == found[3]
+    assert all(each == found[0] for each in found)
     assert len(found[0]) > 20
 
 
@@ -226,11 +232,44 @@ def test_work_goes_on_in_a_file_of_version_3(path: Path, tmp_path: Path) -> None
     world.close()
 
 
+def test_work_goes_on_in_a_file_of_version_4(path: Path) -> None:
+    """What runs waits for the approval of another intent; the checkpoints that are there are still good."""
+    make_old(path, VERSION_4)
+    clock, kept = Clock(10_000), Checkpoints(mac_key=b"0123456789abcdef")
+    with open_store(path, clock_ms=clock, checkpoints=kept) as store:
+        for number in range(1, 6):
+            assert kept.check(ok(store.stored(f"order-{number}"))) is not None
+        for name in ("order-1", "order-2", "order-3"):
+            ok(store.acquire(name, ADA, lease_ms=LEASE_MS))
+        for name, version in (("order-2", 2), ("order-3", 3)):
+            anew = StepChange(
+                "ship",
+                StepStatus.WAITING_APPROVAL,
+                approval_fingerprint=f"print of {name}",
+                approval_deadline_at_ms=60_000,
+                evidence=Evidence.RECORDED_REFUSAL,
+            )
+            ok(lifecycle.commit(store, anew, instance=name))
+            number = ok(approve(store, name, step="ship", requester="eve")).number
+            intent = lifecycle.intent_of("ship", name, version=version, fingerprint=f"print of {name}")
+            change = StepChange("ship", StepStatus.RUNNING, intent=intent, request=number)
+            ok(lifecycle.commit(store, change, instance=name))
+        number = ok(approve(store, "order-1", step="ship", requester="eve")).number
+        ok(
+            lifecycle.commit(
+                store, replace(lifecycle.started("ship", "order-1"), request=number), instance="order-1"
+            )
+        )
+        for name, version in (("order-1", 1), ("order-2", 2), ("order-3", 3)):
+            step = lifecycle.step_of(store, "ship", name)
+            assert (step.status, step.intent and step.intent.intent_version) == ("running", version)
+
+
 class FailsToUpgrade(sqlite3.Connection):
     """Breaks at the last statement of an upgrade."""
 
     def execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
-        if "user_version = 4" in statement:
+        if "user_version = 5" in statement:
             raise sqlite3.OperationalError("disk I/O error")
         return super().execute(statement, *arguments)
 

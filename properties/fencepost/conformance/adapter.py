@@ -136,7 +136,9 @@ class StepChange:
     The others are for a world with several steps (`Capability.WORKFLOW`): which `step`, and the number of
     what the change consumes: a `request` for approval, or an operator's `decision`. `timer_at_ms` goes with
     ``retry_scheduled``, `approval_until_ms` with ``waiting_approval``; both are times on the store's clock.
-    With ``compensating`` the intent, and with ``compensated`` the receipt, is the compensation's.
+    With ``waiting_approval`` the intent is the one that is to be approved; of a step that ran, `evidence` is
+    about the former one. With ``compensating`` the intent, and with ``compensated`` the receipt, is the
+    compensation's.
     """
 
     status: str

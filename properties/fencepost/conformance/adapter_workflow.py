@@ -34,9 +34,10 @@ class Definition:
 class Request:
     """What somebody without a lease asks for (§4). The same `request_id` is the same request.
 
-    `wish` is ``cancel``; ``approve`` or ``reject``, of the intent with this fingerprint; or what an operator
-    decides that a step in a person's hands becomes: ``running``, ``succeeded``, ``failed``, ``compensated``;
-    or ``late-result``: a receipt that a former owner got under this key, with this fingerprint.
+    `wish` is ``cancel``; ``approve`` or ``reject``, of the intent of this version with this fingerprint; or
+    what an operator decides that a step in a person's hands becomes: ``running``, ``succeeded``, ``failed``,
+    ``compensated``; or ``late-result``: a receipt that a former owner got under this key, with this
+    fingerprint. One who decides on what nobody has asked for yet names the first version, or the present one.
     """
 
     request_id: str
@@ -45,6 +46,7 @@ class Request:
     fingerprint: str | None = None
     key: str | None = None
     receipt: str | None = None
+    intent_version: int = 1
 
 
 @dataclass(frozen=True, slots=True)

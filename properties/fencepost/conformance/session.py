@@ -46,6 +46,7 @@ from fencepost.model.concrete import RunningState, values_of
 from fencepost.model.core.state import WORKER, workers
 from fencepost.model.domains import Element
 from fencepost.model.ground import label_of
+from fencepost.model.language import reading
 from fencepost.properties import REFUSALS
 
 
@@ -261,7 +262,10 @@ class Session:
             renews = Capability.RENEW in self.plan.adapter.capabilities
             if not timers.comes_next(self._seen, made.arguments[0].label, renews=renews):
                 return False
-        return how.sensible is None or bool(how.sensible(self.model, *made.arguments))
+        if how.sensible is None:
+            return True
+        with reading(self.plan.oracle.runner):
+            return bool(how.sensible(self.model, *made.arguments))
 
     def play(self, move: Move) -> Step | None:
         """Make a move; None when it is not possible now. What went wrong is in the step, and in `over`."""

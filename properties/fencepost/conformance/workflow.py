@@ -108,9 +108,10 @@ def _has_a_gate(s: State, r: Element, x: Element, *others: Any) -> object:  # no
 
 @performs("decide_approval", sensible=_has_a_gate)
 def decide_approval(
-    session: Session, r: Element, x: Element, fingerprint: Element, agrees: bool  # noqa: FBT001
+    session: Session, r: Element, x: Element, fingerprint: Element, agrees: bool  # noqa: ARG001, FBT001
 ) -> None:  # fmt: skip
-    """Nothing reaches the inbox yet."""
+    """Nothing reaches the inbox yet; the intent is the one that was last asked for, or else the first."""
+    session.names.notes[f"intent of {r.label}"] = max(1, session.model.intent[x])
 
 
 @performs("decide_by_hand")
@@ -136,6 +137,7 @@ def request_of(model: RunningState, names: Names, r: Element) -> Request:
         "running" if wish.value == Wish.run_again else wish.value.name,
         about.value.label if about.present else None,
         approves.value.label if approves.present else None,
+        intent_version=names.notes.get(f"intent of {r.label}", 1),
     )
 
 
@@ -234,8 +236,8 @@ _ALWAYS = frozenset({
     "crash", "pause", "reply_lost", "call_lost", "call_duplicated", "request_lost", "request_duplicated",
 })  # fmt: skip
 
-GOALS_IN = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-requests", "approved", "undone",
-            "handed-in")  # fmt: skip
+GOALS_IN = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-requests", "approved",
+            "approved-anew", "undone", "handed-in")  # fmt: skip
 """The scopes of the model in which goals are looked for: between them every claim is exercised."""
 
 
@@ -277,7 +279,7 @@ COUNTERPART = Counterpart(
     to_write="write what WorkflowAdapter names",
     landed_again=effects.landed_again,
     begin=begin_world,
-    narrow="where no step behind a gate is given another intent, with such a downstream,",
+    narrow="with such a downstream",
 )
 
 assert workers  # a parameter of most actions  # noqa: S101

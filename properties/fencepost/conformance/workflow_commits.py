@@ -14,10 +14,20 @@ from fencepost.conformance.adapter import Answer, Capability, Commit, Intent, St
 from fencepost.conformance.mapping import Decorator, Performance, Sensible, performing
 from fencepost.conformance.vocabulary import Names
 from fencepost.conformance.workflow_seen import name_of, undo_key, work_key
-from fencepost.model import State
+from fencepost.model import State, some
 from fencepost.model.concrete import RunningState, values_of
 from fencepost.model.domains import Element, Member
-from fencepost.model.workflow.state import Deed, Kind, Knows, Status, Wish, fingerprints, is_under_way
+from fencepost.model.workflow.state import (
+    Deed,
+    Kind,
+    Knows,
+    Stands,
+    Status,
+    Wish,
+    fingerprints,
+    is_under_way,
+    requests,
+)
 
 if TYPE_CHECKING:
     from fencepost.conformance.session import Session
@@ -128,18 +138,34 @@ def start(
     return _commit(session, "start", w, x, fingerprint, change=change)
 
 
-def _has_no_gate(s: State, w: Element, x: Element, *others: Any) -> object:  # noqa: ARG001
-    """An implementation need not be able to ask for another approval (§11); none is known to."""
-    return not s.gated[x]
+def _nobody_approves_it(
+    s: State, w: Element, x: Element, fingerprint: Element, *others: Any  # noqa: ARG001
+) -> object:  # fmt: skip
+    """An implementation may tell an approval of the former intent from one of another that does the same."""
+    return not some(
+        requests,
+        lambda r: (
+            s.stands[r] != Stands.consumed
+            and s.wish[r] == Wish.approve
+            and s.about[r] == x
+            and s.approves[r] == fingerprint
+        ),
+    )
 
 
-@commits("intend_anew", sensible=_has_no_gate)
+@commits("intend_anew", sensible=_nobody_approves_it)
 def intend_anew(
     session: Session, w: Element, x: Element, fingerprint: Element, lost: bool  # noqa: ARG001, FBT001
 ) -> Answer:  # fmt: skip
     """The call, with another intent and how it is known that the former came to nothing."""
-    intent = _intent(session, x, _version(session, w, x) + 1, fingerprint)
-    change = StepChange("running", step=x.label, intent=intent, evidence=_evidence(session.model, w, x))
+    intent, gated = _intent(session, x, _version(session, w, x) + 1, fingerprint), session.model.gated[x]
+    change = StepChange(
+        "waiting_approval" if gated else "running",
+        step=x.label,
+        intent=intent,
+        evidence=_evidence(session.model, w, x),
+        approval_until_ms=timers.later_ms(session.seen, session.now_ms) if gated else None,
+    )
     return _commit(session, "intend_anew", w, x, fingerprint, change=change)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from fencepost.model import State, Step, every, some
 from fencepost.model.domains import Element, Member
-from fencepost.model.workflow.state import Cause, Stands, Status, Wish, requests, steps
+from fencepost.model.workflow.state import Cause, Deed, Stands, Status, Wish, requests, steps
 from fencepost.properties import Claim, Kind
 
 Predicate = Callable[[State, State, Step], object]
@@ -99,10 +99,64 @@ def something_is_undone_past_a_person(before: State, after: State, step: Step) -
         and some(steps, lambda x: before.status[x] == Status.succeeded and before.undoable[x])
         and every(
             steps,
-            lambda x: (
-                before.status[x] == Status.succeeded or before.status[x] == Status.manual_intervention
-            ),
+            lambda x: before.status[x] == Status.succeeded or before.status[x] == Status.manual_intervention,
         )
+    )
+
+
+def what_happened_is_to_be_approved_again(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """Nothing but that it runs, and has taken effect, keeps a step from waiting for another approval."""
+    return (
+        step.action == "ask_approval"
+        and step.outcome == "illegal-transition"
+        and before.cause == Cause.none
+        and some(
+            steps,
+            lambda x: before.status[x] == Status.running and before.happened[x, Deed.act, before.intent[x]],
+        )
+        and every(steps, lambda x: before.status[x] == Status.running)
+    )
+
+
+def _ends_at_the_second_gate(action: str) -> Predicate:
+    def ends(before: State, after: State, step: Step) -> object:
+        """A step that waits for the approval of another intent goes on."""
+        return (
+            step.action == action
+            and step.outcome == "ok"
+            and some(
+                steps,
+                lambda x: (
+                    before.intent[x] > 1
+                    and before.status[x] == Status.waiting_approval
+                    and after.status[x] != Status.waiting_approval
+                ),
+            )
+        )
+
+    return ends
+
+
+def another_intent_succeeds(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """A step succeeds with another intent than its first, behind a gate."""
+    return some(
+        steps,
+        lambda x: (
+            before.gated[x]
+            and before.intent[x] > 1
+            and before.status[x] == Status.running
+            and after.status[x] == Status.succeeded
+        ),
+    )
+
+
+def a_spent_approval_is_tried_again(before: State, after: State, step: Step) -> object:  # noqa: ARG001
+    """What alone is wrong with an approval of another intent is that the first was started with it."""
+    return (
+        step.action == "run_approved"
+        and step.outcome == "no-such-request"
+        and every(steps, lambda x: before.status[x] == Status.waiting_approval and before.intent[x] > 1)
+        and every(requests, lambda r: before.stands[r] != Stands.inbox)
     )
 
 
@@ -111,12 +165,17 @@ def _all() -> Iterator[Claim]:
         for status in ENDS:
             yield _sight(f"{action} of what has {status.name}", _tried_at(action, status))
     yield _sight("finish_meets_a_cancel", finish_meets_a_cancel)
+    for action in ("run_approved", "take_no", "give_up_waiting"):
+        yield _sight(f"{action} of another intent", _ends_at_the_second_gate(action))
     for sight in (
+        another_intent_succeeds,
+        a_spent_approval_is_tried_again,
         what_cannot_be_undone_is_to_be,
         a_rejection_is_taken_for_an_approval,
         an_approval_of_another_step_is_tried,
         a_word_about_another_step_is_tried,
         something_is_undone_past_a_person,
+        what_happened_is_to_be_approved_again,
     ):
         yield _sight(sight.__name__, sight)
 

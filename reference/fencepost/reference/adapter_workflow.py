@@ -28,6 +28,7 @@ from fencepost.reference.values import (
     Intent,
     Refused,
     StepChange,
+    StepEntry,
     StepRow,
     StepStatus,
     StoreError,
@@ -94,6 +95,7 @@ def _asked(request: w.Request) -> Request:
             step=step,
             fingerprint=request.fingerprint or "",
             approved=request.wish == "approve",
+            intent_version=request.intent_version,
         )
     return operator_decision(
         request.request_id, requester=REQUESTER, step=step, status=StepStatus(request.wish)
@@ -137,7 +139,7 @@ def begun(statements: Statements, definition: w.Definition, instance: str) -> Co
 
 
 def step_change(change: a.StepChange, only_step: str, effect: tuple[str, str, str]) -> StepChange:
-    """A change of a step; one that waits names what is to be approved, and stores no intent yet.
+    """A change of a step; one that waits names what is to be approved, whose intent comes with the approval.
 
     `only_step` is the one of a world without a definition, `effect` what each effect is to do: its resource,
     operation and parameters.
@@ -169,13 +171,13 @@ def step_change(change: a.StepChange, only_step: str, effect: tuple[str, str, st
 
 def seen_of(seen: Observation, instance: str) -> w.WorkflowSeen:
     """The steps and the inbox of an instance, as the tables have them."""
-    row, inbox = seen.row(instance), seen.inbox(instance)
+    row, inbox, log = seen.row(instance), seen.inbox(instance), seen.step_log(instance)
     if row is None:
         raise StoreError(f"observe: there is no row {instance!r}")
     return w.WorkflowSeen(
         cause=row.unwinding_cause,
         ended=row.status if row.status in FINISHED else None,
-        steps=tuple(_step(step, inbox) for step in row.steps),
+        steps=tuple(_step(step, inbox, log) for step in row.steps),
         inbox=tuple(
             w.Recorded(each.number, _neutral(each.request), consumed=each.consumed_by is not None)
             for each in inbox
@@ -183,12 +185,19 @@ def seen_of(seen: Observation, instance: str) -> w.WorkflowSeen:
     )
 
 
-def _step(step: StepRow, inbox: tuple[Requested, ...]) -> w.StepSeen:
-    """A step. It was attempted once to begin with, once for each new intent, and when a person said so."""
+def _step(step: StepRow, inbox: tuple[Requested, ...], log: tuple[StepEntry, ...]) -> w.StepSeen:
+    """A step. It was attempted once to begin with, once for each new intent, and when a person said so.
+
+    One that waits, or has ended while it did, has the intent that was to be approved, if that is another than
+    the stored one: what is stored is a former intent once it is recorded how that came to nothing.
+    """
     intent, undo = step.intent, step.undo
-    version = 0 if step.approval_fingerprint is None else 1
-    version = version if intent is None else intent.intent_version
-    renewals = 0 if intent is None else version - 1
+    stored = 0 if intent is None else intent.intent_version
+    asked = step.approval_fingerprint is not None and (
+        intent is None or (step.evidence is not None and _waits_last(step, log))
+    )
+    version = stored + asked
+    renewals = max(0, stored - 1)
     by_hand = sum(
         each.consumed_by is not None and each.request.step == step.step and each.request.decision == AGAIN
         for each in inbox
@@ -200,8 +209,8 @@ def _step(step: StepRow, inbox: tuple[Requested, ...]) -> w.StepSeen:
         gated=step.needs_approval,
         undoable=None if intent is None else intent.compensation is not None,
         intent_version=version,
-        key=None if intent is None else intent.key,
-        fingerprint=step.approval_fingerprint if intent is None else intent.fingerprint,
+        key=None if intent is None or asked else intent.key,
+        fingerprint=step.approval_fingerprint if intent is None or asked else intent.fingerprint,
         retries=0 if step.attempt == 0 else step.attempt - 1 - renewals - by_hand,
         timer_at_ms=step.timer_at_ms,
         approval_until_ms=step.approval_deadline_at_ms,
@@ -212,6 +221,12 @@ def _step(step: StepRow, inbox: tuple[Requested, ...]) -> w.StepSeen:
         undo_key=None if undo is None else undo.key,
         undo_receipt=step.undo_receipt,
     )
+
+
+def _waits_last(step: StepRow, log: tuple[StepEntry, ...]) -> bool:
+    """Whether a step waits, or did before it came to its end."""
+    waits = [entry.status is StepStatus.WAITING_APPROVAL for entry in log if entry.step == step.step]
+    return any(waits[-1:]) or (step.status in (StepStatus.FAILED, StepStatus.CANCELLED) and any(waits[-2:]))
 
 
 _WISHES: dict[RequestKind, Callable[[Request], str]] = {
@@ -230,4 +245,5 @@ def _neutral(asked: Request) -> w.Request:
         asked.fingerprint,
         asked.key,
         asked.receipt,
+        asked.intent_version or 1,
     )

@@ -61,7 +61,9 @@ def _awaits(row: Row, inbox: Sequence[Requested], now_ms: int) -> str:
     if any(each.kind is RequestKind.CANCEL for each in standing) or _passed(row.deadline_at_ms, now_ms):
         return ""
     decided = {
-        (each.step, each.fingerprint) for each in standing if each.kind is RequestKind.APPROVAL_DECISION
+        (each.step, each.fingerprint, each.intent_version)
+        for each in standing
+        if each.kind is RequestKind.APPROVAL_DECISION
     }
     succeeded = {step.step for step in row.steps if step.status is StepStatus.SUCCEEDED}
     asked = list[str]()
@@ -72,7 +74,7 @@ def _awaits(row: Row, inbox: Sequence[Requested], now_ms: int) -> str:
             return ""
         if step.status is StepStatus.WAITING_APPROVAL:
             over = _passed(step.approval_deadline_at_ms, now_ms)
-            if over or (step.step, step.approval_fingerprint) in decided:
+            if over or (step.step, step.approval_fingerprint, step.asked_version) in decided:
                 return ""
             asked.append(f"the approval of {step.step}")
         if step.status is StepStatus.MANUAL_INTERVENTION:

@@ -97,8 +97,8 @@ def _misused(step: StepRow, used: Sequence[Requested], began: set[int]) -> Itera
         if each.consumed_by not in began:
             yield f"{what} was used by entry {each.consumed_by}, which does not start the step"
         current = step.intent is None or step.intent.intent_version == each.request.intent_version
-        asked = step.approval_fingerprint
-        does = step.intent.fingerprint if step.intent is not None else asked
+        does = step.approval_fingerprint if step.intent is None else step.intent.fingerprint
+        asked = does if step.evidence is not None else step.approval_fingerprint  # else perhaps another's
         if current and not (each.request.fingerprint == asked == does):
             yield f"{what} is for {_short(each.request.fingerprint)}, and the step does {_short(does)}"
 

@@ -41,9 +41,7 @@ _AS_TAKEN = _with(
     "select :instance, (select",
     "select :instance, nullif(state_version, 0), (select",
 )
-_OF_THE_STORED_INTENT = (
-    "\n                and named.fingerprint = iif(:version > 1, :fingerprint, approval_fingerprint)"
-)
+_OF_THE_STORED_INTENT = " and named.fingerprint = approval_fingerprint"
 _UNDONE_AGAIN = _with(
     _with(
         _UNDO,
@@ -88,6 +86,12 @@ _AGREED_OR_NOT = _with(
     "or decision = 'approved' and :to = 'running'",
     "or decision in ('approved', 'rejected') and :to = 'running'",
 )
+_ASKED_ALWAYS = _without(_CHANGE, "not anew or (resource is not null")
+_TAKEN_FOR_UNSENT = _with(
+    _ASKED_ALWAYS,
+    "iif(:version is null, undone, null)",
+    "iif(:version is null, iif(anew, 'unsent', undone), null)",
+)
 _PAST_A_PERSON = _with(_UNDO, "'compensating',\n        'manual_intervention')", "'compensating')")
 
 BROKEN_WORKFLOWS: Mapping[str, Statements] = {
@@ -96,6 +100,8 @@ BROKEN_WORKFLOWS: Mapping[str, Statements] = {
     "records-a-request-as-taken": replace(_S, request=_AS_TAKEN),
     # §5: the life of a step, and of the instance.
     "starts-whatever-it-needs": replace(_S, change_step=_without(_CHANGE, "from unmet")),
+    "asks-whatever-it-was": replace(_S, change_step=_ASKED_ALWAYS),
+    "takes-what-was-sent-for-unsent": replace(_S, change_step=_TAKEN_FOR_UNSENT),
     "leaves-an-end": replace(_S, change_step=_ANYWHERE),
     "ends-with-steps-left": replace(_S, finish=_without(_S.finish, "from on_the_way")),
     # §9: timers and attempts.

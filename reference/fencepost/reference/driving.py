@@ -135,6 +135,9 @@ def _fits(row: Row, workflow: Workflow) -> bool:
             return False
         if code is not None and step.intent and step.intent.compensation and code.undo is None and not over:
             return False
+        waits_again = step.status is StepStatus.WAITING_APPROVAL and step.intent is not None
+        if code is not None and code.other is None and waits_again:
+            return False
     return True
 
 

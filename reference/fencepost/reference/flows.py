@@ -287,13 +287,15 @@ def _decide_gate(
         return Refused(codes.FINISHED, seen.value)
     if stored.status is not StepStatus.WAITING_APPROVAL or stored.approval_fingerprint is None:
         return Refused(codes.ILLEGAL_TRANSITION, seen.value)
-    word = "approve" if approved else "reject"
+    word, version = "approve" if approved else "reject", stored.asked_version
+    what = f"{word} {step}" if version == 1 else f"{word} {step}, intent {version}"
     asked = approval(
-        request_id or _request_id(f"{word} {step}", requester, reason),
+        request_id or _request_id(what, requester, reason),
         requester=requester,
         step=step,
         fingerprint=stored.approval_fingerprint,
         approved=approved,
+        intent_version=version,
         reason=reason,
     )
     return store.request(instance, asked)

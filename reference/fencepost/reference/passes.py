@@ -59,6 +59,10 @@ class Failure:
     retryable: bool
 
 
+NOTHING_INSTEAD: Final = Failure("nothing-instead", "there is nothing to do instead", retryable=False)
+"""Why a step has no other intent in the place of one that came to nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """The function of a step gave a result: canonical JSON text."""
@@ -232,11 +236,11 @@ class Pass:
 
     # What the code of the workflow says.
 
-    def context(self, step: str, **own: Any) -> Context:
-        """What a function of a step is given."""
+    def context(self, step: str, *, begins: bool = False, **own: Any) -> Context:
+        """What a function of a step is given; with `begins` for an attempt that has not begun yet."""
         stored = self.step(step)
         needed = [self.step(name) for name in stored.depends_on]
-        starting = stored.status in (*NOT_STARTED, StepStatus.RETRY_SCHEDULED)
+        starting = begins or stored.status in (*NOT_STARTED, StepStatus.RETRY_SCHEDULED)
         return Context(
             instance=self.row.instance,
             step=step,
@@ -249,18 +253,24 @@ class Pass:
         )
 
     def make(self, step: str) -> Intent | Made | Failure:
-        """Ask the function of a step what to do: its first intent, its result, or why it has neither."""
-        code = self.code_of(step)
-        context = self.context(step)
+        """Ask the functions of a step what to do: its next intent, its result, or why it has neither.
+
+        The first is for the function of the step, every other one for what it registered to do instead.
+        """
+        code, version = self.code_of(step), self.step(step).asked_version
+        decides = code if version == 1 else code.other
+        if decides is None:
+            return NOTHING_INSTEAD
         try:
-            decided = code(context)
+            decided = decides(self.context(step, begins=version > 1, intent_version=version))
             if not isinstance(decided, Effect):
-                return Made(canonical_json(decided))
+                return Made(canonical_json(decided)) if version == 1 else NOTHING_INSTEAD
             if code.resource not in (None, decided.resource):
                 return Failure(
                     "wrong-resource", f"{decided.resource!r} is not {code.resource!r}", retryable=False
                 )
-            return intent_of(self.row.instance, Step(step, decided, code.compensation_name), decided)
+            made = Step(step, decided, code.compensation_name)
+            return intent_of(self.row.instance, made, decided, version=version)
         except RetryableError as error:
             return Failure(error.error_class, _storable(str(error)), retryable=True)
         except Exception as error:  # noqa: BLE001  # whatever a step raises is its failure, not the worker's
@@ -278,7 +288,10 @@ class Pass:
             for each in self.reading(lambda: self.store.notifications(self.row.instance))
         }
         made, wrong = [], []
-        own = {"receipt": receipt, "result": None if result is None else json.loads(result)}
+        own: dict[str, Any] = {
+            "receipt": receipt,
+            "result": None if result is None else json.loads(result),
+        }
         for tells in code.notices:
             try:
                 notification = notification_of(self.row.instance, tells(self.context(step, **own)))

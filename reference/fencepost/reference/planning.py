@@ -192,8 +192,9 @@ def _at_the_gate(step: StepRow, standing: Sequence[Requested], now_ms: int) -> T
         if each.request.kind is RequestKind.APPROVAL_DECISION and each.request.step == step.step
     ]
     for each in about:
-        if (each.request.fingerprint, each.request.intent_version) == (step.approval_fingerprint, 1):
-            approved = each.request.decision == "approved"
+        asked = each.request
+        if (asked.fingerprint, asked.intent_version) == (step.approval_fingerprint, step.asked_version):
+            approved = asked.decision == "approved"
             return Todo(What.APPROVED if approved else What.REJECTED, step.step, each)
     if _passed(step.approval_deadline_at_ms, now_ms):
         why = f"{step.step}: nobody decided in time"

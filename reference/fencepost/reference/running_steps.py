@@ -52,15 +52,43 @@ def ask(run: Pass, todo: Todo) -> None:
     if isinstance(made, Failure):
         _refuse_to_ask(run, step, made)
         return
+    run.commit(f"{step}: asks for approval", _question(run, step, made))
+
+
+def _question(run: Pass, step: str, made: Intent | Made) -> StepChange:
     approval = run.code_of(step).approval
     deadline_ms = None if approval is None else approval.deadline_ms
-    change = StepChange(
+    return StepChange(
         step,
         StepStatus.WAITING_APPROVAL,
         approval_fingerprint=_asked_for(step, made),
         approval_deadline_at_ms=None if deadline_ms is None else run.now_ms() + deadline_ms,
     )
-    run.commit(f"{step}: asks for approval", change)
+
+
+def _intends_anew(run: Pass, step: str, outcome: Outcome) -> bool:
+    """Give a step another intent in the place of one that came to nothing, if its code has one (§6).
+
+    Behind a gate it waits for the approval of that one (§11), and the pass goes on with something else.
+    """
+    stored = run.step(step)
+    given_up = run.unwinds or stored.unwinding is not None or stored.status is not StepStatus.RUNNING
+    known = outcome.evidence not in (None, Evidence.TOMBSTONED)
+    if given_up or not known or run.code_of(step).other is None or not run.attempts_remain(step):
+        return False
+    made = run.make(step)
+    run.session.at("derived")
+    if not isinstance(made, Intent):
+        return False
+    if not stored.needs_approval:
+        change = StepChange(step, StepStatus.RUNNING, made, another_attempt=True, evidence=outcome.evidence)
+        run.commit(f"{step}: started instead", change)
+        return True
+    question = replace(_question(run, step, made), evidence=outcome.evidence, reason=outcome.why or None)
+    if question.approval_deadline_at_ms is None and stored.approval_deadline_at_ms is not None:
+        return False  # the code knows of no deadline, and the stored one is that of the former question
+    run.commit(f"{step}: asks for approval anew", question)
+    return True
 
 
 def _asked_for(step: str, made: Intent | Made) -> str:
@@ -86,6 +114,9 @@ def approved(run: Pass, todo: Todo) -> None:
     """Start what was approved, if it still is what was approved."""
     step, made = todo.step, run.make(todo.step)
     run.session.at("derived")
+    if isinstance(made, Failure) and run.step(step).intent is not None:
+        _refuse_to_ask(run, step, made)
+        return
     if not isinstance(made, Failure) and not _is_approved(run, step, made):
         _refuse_to_ask(run, step, CHANGED)
         return
@@ -186,7 +217,14 @@ def send_and_conclude(run: Pass, step: str) -> None:
 
 
 def conclude(run: Pass, step: str, outcome: Outcome) -> None:
-    """Commit what became of the effect of a step that runs, or waits for its retry."""
+    """Commit what became of the effect of a step that runs, or waits for its retry.
+
+    What came to nothing may have another intent, which is sent in its turn.
+    """
+    while outcome.fate is Fate.NOT_HAPPENED and _intends_anew(run, step, outcome):
+        if run.step(step).status is not StepStatus.RUNNING:
+            return
+        outcome = outcomes.send(run, intent_in(run, step), run.session.downstream)
     match outcome.fate:
         case Fate.HAPPENED:
             run.succeed(step, receipt=outcome.receipt)

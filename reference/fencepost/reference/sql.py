@@ -14,12 +14,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fencepost.reference import sql_checkpoints, sql_history, sql_inbox, sql_schema, sql_steps, sql_undo
+from fencepost.reference import (
+    sql_checkpoints,
+    sql_history,
+    sql_inbox,
+    sql_schema,
+    sql_steps,
+    sql_undo,
+    sql_waiting,
+)
 
 APPLICATION_ID: Final = 0x46504F53
 """Marks the file as ours ("FPOS"), in the field that SQLite's header has for it."""
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Rises with each change of the tables; kept in `pragma user_version`."""
 
 SCHEMA: Final = sql_history.VERSION_1
@@ -29,6 +37,7 @@ UPGRADES: Final = {
     1: sql_history.TO_VERSION_2,
     2: sql_schema.TO_VERSION_3,
     3: sql_checkpoints.TO_VERSION_4,
+    4: sql_waiting.TO_VERSION_5,
 }
 """By version, what makes the next version of it. A new file is upgraded at once."""
 

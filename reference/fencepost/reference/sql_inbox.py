@@ -241,7 +241,8 @@ _HONOURABLE: Final = """
        case kind
            when 'cancel' then manual_cause is null
            when 'approval-decision' then manual_cause is null and about.status = 'waiting_approval'
-               and (asked.fingerprint, asked.intent_version) = (approval_fingerprint, 1)
+               and asked.fingerprint = approval_fingerprint
+               and asked.intent_version = ifnull(about.intent_version, 0) + 1
            when 'operator-decision' then iif(asked.step is null, manual_cause is not null,
                manual_cause is null and about.status = 'manual_intervention'
                and (from_status = 'compensating') = (decision = 'compensated')

@@ -3,7 +3,7 @@
 They repeat what a database can hold by itself: a writer that goes past the statements of the store meets
 the checks and triggers here. `instances` is the row of the gates, `steps` what §5 says of each step; `inbox`
 holds the requests of those without a lease, `triggers` what an instance began with. The event log and the
-clock are as version 1 made them; see `sql_history.py`.
+clock are as version 1 made them; see `sql_history.py`. What version 5 made of `steps` is in `sql_waiting.py`.
 """
 
 from __future__ import annotations
@@ -179,6 +179,34 @@ _STEPS: Final = (
     ) strict, without rowid
     """,
     """
+    create trigger steps_change_as_listed after update on steps
+    when old.status not in ('succeeded', 'failed', 'cancelled', 'compensated')
+     and new.status not in (old.status, 'pending') and (old.status, new.status) not in (values
+        ('pending', 'running'), ('pending', 'waiting_approval'), ('pending', 'cancelled'),
+        ('waiting_approval', 'running'), ('waiting_approval', 'cancelled'), ('waiting_approval', 'failed'),
+        ('running', 'succeeded'), ('running', 'failed'), ('running', 'cancelled'),
+        ('running', 'retry_scheduled'), ('running', 'manual_intervention'),
+        ('retry_scheduled', 'running'), ('retry_scheduled', 'succeeded'), ('retry_scheduled', 'failed'),
+        ('retry_scheduled', 'cancelled'), ('retry_scheduled', 'manual_intervention'),
+        ('compensating', 'compensated'), ('compensating', 'manual_intervention'),
+        ('manual_intervention', 'running'), ('manual_intervention', 'succeeded'),
+        ('manual_intervention', 'failed'), ('manual_intervention', 'cancelled'),
+        ('manual_intervention', 'compensated'))
+    begin select raise(abort, 'a step changes its status only as listed'); end
+    """,
+    """
+    create trigger approvals_are_consumed before update on steps
+    when new.approved_by is not old.approved_by
+     and not exists (select 1 from inbox
+                      where inbox.instance = new.instance and inbox.step = new.step
+                        and number = new.approved_by and kind = 'approval-decision' and decision = 'approved'
+                        and consumed_by = new.state_version)
+    begin select raise(abort, 'an approval is consumed by the commit that uses it'); end
+    """,
+)
+
+STEPS_SINCE_3: Final = (
+    """
     create trigger intents_are_kept before update on steps
     when old.intent_version is not null and (
         new.intent_version is null or new.intent_version not in (old.intent_version, old.intent_version + 1)
@@ -214,22 +242,6 @@ _STEPS: Final = (
     begin select raise(abort, 'no step leaves a terminal status or goes back to pending'); end
     """,
     """
-    create trigger steps_change_as_listed after update on steps
-    when old.status not in ('succeeded', 'failed', 'cancelled', 'compensated')
-     and new.status not in (old.status, 'pending') and (old.status, new.status) not in (values
-        ('pending', 'running'), ('pending', 'waiting_approval'), ('pending', 'cancelled'),
-        ('waiting_approval', 'running'), ('waiting_approval', 'cancelled'), ('waiting_approval', 'failed'),
-        ('running', 'succeeded'), ('running', 'failed'), ('running', 'cancelled'),
-        ('running', 'retry_scheduled'), ('running', 'manual_intervention'),
-        ('retry_scheduled', 'running'), ('retry_scheduled', 'succeeded'), ('retry_scheduled', 'failed'),
-        ('retry_scheduled', 'cancelled'), ('retry_scheduled', 'manual_intervention'),
-        ('compensating', 'compensated'), ('compensating', 'manual_intervention'),
-        ('manual_intervention', 'running'), ('manual_intervention', 'succeeded'),
-        ('manual_intervention', 'failed'), ('manual_intervention', 'cancelled'),
-        ('manual_intervention', 'compensated'))
-    begin select raise(abort, 'a step changes its status only as listed'); end
-    """,
-    """
     create trigger steps_start_in_order before update on steps
     when new.status = 'running'
      and old.status in ('pending', 'waiting_approval', 'retry_scheduled', 'manual_intervention')
@@ -252,15 +264,6 @@ _STEPS: Final = (
                         and kind = 'operator-decision' and decision = new.status
                         and consumed_by = new.state_version)
     begin select raise(abort, 'a person decides, and the decision is consumed'); end
-    """,
-    """
-    create trigger approvals_are_consumed before update on steps
-    when new.approved_by is not old.approved_by
-     and not exists (select 1 from inbox
-                      where inbox.instance = new.instance and inbox.step = new.step
-                        and number = new.approved_by and kind = 'approval-decision' and decision = 'approved'
-                        and consumed_by = new.state_version)
-    begin select raise(abort, 'an approval is consumed by the commit that uses it'); end
     """,
     """
     create trigger compensations_go_backwards before update on steps
@@ -288,6 +291,10 @@ _STEPS: Final = (
     begin select raise(abort, 'no step is deleted'); end
     """,
     "create index timers on steps (timer_at_ms, instance, step) where timer_at_ms is not null",
+)
+"""The triggers and the index of `steps` that are still as version 3 made them."""
+
+_BESIDE_STEPS: Final = (
     # What a step depends on (§5): settled when the instance begins.
     """
     create table dependencies (
@@ -461,6 +468,8 @@ TO_VERSION_3: Final = (
     "drop table instances",
     *_INSTANCES,
     *_STEPS,
+    *STEPS_SINCE_3,
+    *_BESIDE_STEPS,
     *_OUTSIDE,
     """
     insert into instances (instance, owner_worker, owner_incarnation, lease_version, expires_at_ms,

@@ -40,14 +40,18 @@ CHANGE: Final = """
         ('pending', 'running'), ('pending', 'waiting_approval'), ('pending', 'cancelled'),
         ('waiting_approval', 'running'), ('waiting_approval', 'cancelled'), ('waiting_approval', 'failed'),
         ('running', 'running'), ('running', 'succeeded'), ('running', 'failed'), ('running', 'cancelled'),
-        ('running', 'retry_scheduled'), ('running', 'manual_intervention'),
+        ('running', 'retry_scheduled'), ('running', 'manual_intervention'), ('running', 'waiting_approval'),
         ('retry_scheduled', 'retry_scheduled'), ('retry_scheduled', 'running'),
         ('retry_scheduled', 'succeeded'), ('retry_scheduled', 'failed'), ('retry_scheduled', 'cancelled'),
         ('retry_scheduled', 'manual_intervention'), ('compensating', 'manual_intervention')),
      facts as (select :to = 'running' and (status <> 'running' or :again) as starts,
                       :to = 'waiting_approval' as asks, status = 'waiting_approval' as waits,
+                      :to = 'waiting_approval' and status = 'running' as anew,
+                      ifnull(:proof, evidence) as undone, :to in ('failed', 'cancelled') as ends,
+                      ifnull(approval_deadline_at_ms <= :now_ms, false) as lapsed,
                       status = 'pending' or (status = 'retry_scheduled' and resource is null) as fresh,
                       :to = 'retry_scheduled' and status = 'running' as schedules,
+                      :again or status = 'running' and :to in ('retry_scheduled', 'waiting_approval') as more,
                       coalesce(:receipt, :unwinding, :timer_at_ms) is not null as records,
                       exists (select 1 from open, here where unwinding_cause is not null) as unwinds,
                       unwinding is not null or exists (select 1 from reasons) as gives_up
@@ -58,11 +62,13 @@ CHANGE: Final = """
                 and needed.step = d.needs where d.instance = :instance and d.step = :step
                 and needed.status <> 'succeeded'),
      undecided as (select 1 from requests join steps using (instance, step) where consumed_by is null
-                    and decision = 'approved' and requests.fingerprint = approval_fingerprint),
+                    and decision = 'approved' and requests.fingerprint = approval_fingerprint
+                    and requests.intent_version = ifnull(steps.intent_version, 0) + 1),
      serves as (select 1 from named join steps using (instance, step) where
                 decision = 'rejected' and :to = 'cancelled'
-                or decision = 'approved' and :to = 'running' and named.intent_version = ifnull(:version, 1)
-                and named.fingerprint = iif(:version > 1, :fingerprint, approval_fingerprint)
+                or decision = 'approved' and :to = 'running' and named.fingerprint = approval_fingerprint
+                and (steps.status <> 'waiting_approval'
+                     or named.intent_version = ifnull(steps.intent_version, 0) + 1)
                 or named.kind = 'late-result' and :to = 'succeeded' and named.receipt = :receipt
                 and named.idempotency_key = steps.idempotency_key
                 and named.fingerprint = steps.fingerprint)"""
@@ -76,7 +82,8 @@ CHANGE_EXPLANATION: Final = f"{HERE}{CHANGE}{_CHANGE_EXPLANATION}"
 
 # `:proof` is the change's evidence, `:again` another attempt, `:version` that of a new intent, `:lease` the
 # committer's lease version, `:request` the number of a request. A step whose `resource` is null has no
-# intent.
+# intent. One that waits has none for which it waits: that comes with its approval, under the next version. If
+# it ran before, it keeps the former one until then, with what shows that this one came to nothing.
 _CHANGE_STEP: Final = """
 update steps
    set status = :to                                       -- effect: status becomes the change's
@@ -93,8 +100,8 @@ update steps
      , unwinding = coalesce(unwinding, :unwinding, iif(:proof is 'tombstoned' and :version is null,
                             (select unwinding_cause from here), null))  -- effect: why it is given up
      , receipt = coalesce(receipt, :receipt)              -- effect: the receipt
-     , evidence = iif(:version is null, :proof, null)     -- effect: how it is known not to have happened
-     , former_evidence = iif(:version > 1, :proof, former_evidence)  -- effect: or the intent before it
+     , evidence = iif(:version is null, undone, null)     -- effect: how it is known not to have happened
+     , former_evidence = iif(:version > 1, undone, former_evidence)  -- effect: or the intent before it
      , reason = :reason                                   -- effect: why the status is this
      , from_status = iif(:to = 'manual_intervention', status, null)  -- effect: where a person takes over
      , state_version = :state_version                     -- effect: which commit changed it
@@ -117,11 +124,13 @@ update steps
    and (not (waits and starts) or :request is not null)                        -- refuse: illegal-transition
    and (not waits or :version is null or :fingerprint = approval_fingerprint)  -- refuse: illegal-transition
    and (not waits or :to <> 'failed' or approval_deadline_at_ms is not null)   -- refuse: illegal-transition
-   and (:request is null or waits or :version > 1 or :to = 'succeeded')         -- refuse: illegal-transition
+   and (not (waits and starts) or resource is null or :version is not null)    -- refuse: illegal-transition
+   and (not anew or (resource is not null and :proof is not null))             -- refuse: illegal-transition
+   and (:request is null or waits or :to = 'succeeded')                        -- refuse: illegal-transition
    and (:timer_at_ms is null or :to = 'retry_scheduled')                       -- refuse: illegal-transition
    and (not schedules or (:timer_at_ms >= 0 and :error_class > ''))            -- refuse: illegal-transition
    and (not schedules or receipt is null)                                       -- refuse: illegal-transition
-   and (not (:again or schedules) or ifnull(attempt < most_attempts, true))    -- refuse: illegal-transition
+   and (not more or ifnull(attempt < most_attempts, true))                     -- refuse: illegal-transition
    and (:version is null or :to = 'running')                                   -- refuse: illegal-transition
    and ifnull(:version = ifnull(intent_version, 0) + 1, true)                  -- refuse: illegal-transition
    and (:version is null or fresh or waits or :again)                          -- refuse: illegal-transition
@@ -136,29 +145,30 @@ update steps
    and ifnull(receipt = :receipt, true)                                        -- refuse: illegal-transition
    and (:to <> 'succeeded' or resource is null or receipt > '' or :receipt > '') -- refuse: illegal-transition
    and (:result is null or :to = 'succeeded')                                  -- refuse: illegal-transition
-   and (:to <> 'failed' or resource is null or :proof is not null)             -- refuse: illegal-transition
-   and (:to <> 'cancelled' or resource is null or :proof is not null)          -- refuse: illegal-transition
-   and (:proof is null or resource is not null)                                -- refuse: illegal-transition
+   and (:to <> 'failed' or resource is null or undone is not null)             -- refuse: illegal-transition
+   and (:to <> 'cancelled' or resource is null or undone is not null)          -- refuse: illegal-transition
+   and (:proof is null or (resource is not null and not waits))                -- refuse: illegal-transition
    and (:proof is null or ifnull(receipt, :receipt) is null)                   -- refuse: illegal-transition
-   and (:proof is null or :version > 1 or :to in ('failed', 'cancelled'))      -- refuse: illegal-transition
+   and (:proof is null or anew or :version > 1 or ends)                        -- refuse: illegal-transition
    and (:proof is not 'unsent' or intent_lease_version = :lease)               -- refuse: illegal-transition
    and (:proof is not 'unsent' or (status = 'running' and error_class is null)) -- refuse: illegal-transition
    and (:proof is not 'tombstoned' or gives_up)                                 -- refuse: illegal-transition
    and (:proof is not 'fenced-and-not-found' or intent_lease_version < :lease) -- refuse: illegal-transition
    and (:to <> 'manual_intervention' or :reason is not null)                   -- refuse: illegal-transition
    and (not (starts or asks) or exists (select 1 from runs))                    -- refuse: unwinding
-   and (unwinding is null or not starts or (:again and :version is null))       -- refuse: unwinding
+   and (unwinding is null or not (starts or asks) or (:again and :version is null)) -- refuse: unwinding
    and (:to <> 'cancelled' or :request > 0 or unwinds or not (planned or waits)) -- refuse: not-unwinding
    and (not starts or ifnull(:now_ms < deadline_at_ms, true))                  -- refuse: deadline-passed
    and (not starts or not exists (select 1 from late))                         -- refuse: deadline-passed
    and ifnull(:now_ms < :approval_deadline_at_ms, true)                        -- refuse: deadline-passed
+   and (not anew or :approval_deadline_at_ms > 0 or not lapsed)                -- refuse: deadline-passed
    and (status <> 'retry_scheduled' or not starts or timer_at_ms <= :now_ms)   -- refuse: not-due
    and (not waits or :to <> 'failed' or approval_deadline_at_ms <= :now_ms)    -- refuse: not-due
    and (not waits or :to <> 'failed' or not exists (select 1 from undecided))  -- refuse: approval-recorded
    and (not (starts or asks) or not exists (select 1 from cancels))             -- refuse: cancel-requested
    and (not (starts or asks) or not exists (select 1 from unmet))               -- refuse: dependency-unmet
    and (not needs_approval or status <> 'pending' or :to <> 'running')          -- refuse: approval-needed
-   and (:version is null or not needs_approval or :request is not null)         -- refuse: approval-needed
+   and (:version is null or not needs_approval or waits)                        -- refuse: approval-needed
 returning step
 """
 

@@ -146,12 +146,14 @@ class StepRow:
     """One step of an instance as one transaction saw it (§5). A step without a row is pending.
 
     `intent_lease_version` is the lease version under which the intent was committed. `unwinding` is the
-    reason, committed before a tombstone is written, for giving the effect up. `former_evidence` says how it
-    is known that the intent before this one did not happen. `state_version` is that of the last commit that
-    changed the step, `succeeded_at_version` that of its success. Deadlines and the timer are times on the
-    store's clock. `approval_fingerprint` is what an approval is asked for, `approved_by` the number of the
-    request that gave the last one. `attested`: nothing is claimed about receipt or evidence but an operator's
-    word (§12). `undo` is the intent of the compensation, once that has begun, `undo_receipt` its receipt.
+    reason, committed before a tombstone is written, for giving the effect up. `evidence` says how it is known
+    that the effect did not happen, where the step has ended without it or waits for the approval of another
+    intent; `former_evidence` says so of the intent before this one. `state_version` is that of the last
+    commit that changed the step, `succeeded_at_version` that of its success. Deadlines and the timer are
+    times on the store's clock. `approval_fingerprint` is what an approval is asked for, `approved_by` the
+    number of the request that gave the last one. `attested`: nothing is claimed about receipt or evidence but
+    an operator's word (§12). `undo` is the intent of the compensation, once that has begun, `undo_receipt`
+    its receipt.
     """
 
     instance: str
@@ -184,6 +186,11 @@ class StepRow:
     undo_receipt: str | None = None
     undo_attempt: int = 0
 
+    @property
+    def asked_version(self) -> int:
+        """The version of the intent that an approval is for, while one is asked for: the next (§11)."""
+        return 1 if self.intent is None else self.intent.intent_version + 1
+
 
 @dataclass(frozen=True, slots=True)
 class StepChange:
@@ -191,7 +198,8 @@ class StepChange:
 
     `status` is where the step goes; naming the status that it has is legal only together with a receipt,
     another attempt, a timer or the reason for unwinding. A new `intent` goes with `running`; one that takes
-    another's place also needs `evidence` that the former did not happen, and is another attempt.
+    another's place also needs `evidence` that the former did not happen, and is another attempt. Where it
+    needs an approval, it comes with that, and the evidence with `waiting_approval`, when it is asked for.
 
     With `compensating`, `intent`, `receipt` and `another_attempt` are those of the compensation (§12).
     `timer_at_ms` goes with `retry_scheduled` and `compensating`, `error_class` says what went wrong, and

@@ -93,7 +93,7 @@ def approval(
 ) -> Request:
     """Approve, or reject, one intent of one step: the version that is asked for, with this fingerprint (§11).
 
-    The default is the first intent, which is the only one of most steps.
+    The default is the first intent, which is the only one of most steps; `StepRow.asked_version` has it.
     """
     return Request(
         RequestKind.APPROVAL_DECISION,

@@ -48,12 +48,12 @@ class Step:
         text("Step", "name", self.name)
 
 
-def intent_of(instance: str, step: Step, effect: Effect) -> Intent:
-    """The first intent of a step: derived once, then stored, and never derived again (§6)."""
+def intent_of(instance: str, step: Step, effect: Effect, *, version: int = 1) -> Intent:
+    """An intent of a step, by default the first: derived, then stored, and never derived again (§6)."""
     parameters = dict(effect.parameters)
     return Intent(
-        intent_version=1,
-        key=step_key(instance, step.name, effect.resource, 1),
+        intent_version=version,
+        key=step_key(instance, step.name, effect.resource, version),
         fingerprint=fingerprint(effect.operation, effect.resource, effect.schema_version, parameters),
         resource=effect.resource,
         operation=effect.operation,

@@ -100,7 +100,8 @@ class Context:
     `implicit` are the implicit inputs as recorded at the start (§15). `results` and `receipts` are those of
     the steps that this one depends on: a result by those that returned one, a receipt by those with an
     effect. `result` and `receipt` are the step's own, for its compensation and its notification. `attempt`
-    counts from 1.
+    counts from 1, and so does `intent_version`, which rises when the effect is known not to have happened
+    and another takes its place.
     """
 
     instance: str
@@ -112,6 +113,7 @@ class Context:
     receipts: Mapping[str, str]
     result: Any = None
     receipt: str | None = None
+    intent_version: int = 1
 
 
 Decides = Callable[[Context], Any]
@@ -131,6 +133,7 @@ class WorkflowStep:
     deadline_ms: int | None
     resource: str | None
     undo: Undoes | None = None
+    other: Decides | None = None
     notices: list[Tells] = field(default_factory=list)
 
     def __call__(self, context: Context) -> Any:
@@ -148,6 +151,19 @@ class WorkflowStep:
                 f"compensation: step {self.name!r} has one already; make one function of both"
             )
         self.undo = function
+        return function
+
+    def instead(self, function: Decides) -> Decides:
+        """Register what to do when the effect came to nothing (§6): `(ctx) -> Effect`, or None for no more.
+
+        Asked when the effect is known not to have happened, as when it is declined, and attempts remain. Its
+        effect has another key; where the step has a gate, it waits for the approval of that, too (§11).
+        `ctx.intent_version` counts from 2 here. Without it the step fails. Raises `ArgumentError` for a
+        second one.
+        """
+        if self.other is not None:
+            raise ArgumentError(f"instead: step {self.name!r} has one already; decide by ctx.intent_version")
+        self.other = function
         return function
 
     def notification(self, function: Tells) -> Tells:
