@@ -41,6 +41,15 @@ def test_what_is_not_exercised_says_why() -> None:
     assert all(silent.values())
 
 
+def test_the_bound_names_the_actions_that_are_not_tried_everywhere() -> None:
+    _, prepared = prepare(make_reference(), subject=SUBJECT)
+    narrow = [name for name, how in prepared.plan.performances.items() if how.sensible is not None]
+    assert "intend_anew" in narrow
+    for finding in verified_reference().findings:
+        said = finding.bound.rpartition("; ")[2]
+        assert said == f"{', '.join(narrow[:-1])} and {narrow[-1]} only where somebody would do so"
+
+
 def test_every_witness_is_seen_on_the_implementation_itself() -> None:
     report = verified_reference()
     named = {w for f in report.findings for w in f.claim.witnesses if f.verdict is Verdict.HELD}

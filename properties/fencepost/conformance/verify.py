@@ -39,6 +39,7 @@ from fencepost.conformance.session import Session
 from fencepost.conformance.silence import FAULTS, reading_unseen, saying_nothing
 from fencepost.conformance.subjects import subject_of
 from fencepost.model import Scope
+from fencepost.model.protocol import listed
 from fencepost.properties import Claim
 
 Progress = Callable[[str], None]
@@ -313,7 +314,7 @@ def _report(search: Search, started: float, figures: Mapping[str, Any]) -> Confo
     prepared, tally = search.prepared, search.tally
     plan = prepared.plan
     assumes = counterpart_of(plan.oracle.protocol).assumes
-    bound = f"{tally.runs} runs, {tally.steps} steps; {plan.oracle.scope.describe()}; {assumes}"
+    bound = f"{tally.runs} runs, {tally.steps} steps; {plan.oracle.scope.describe()}; {assumes}{_but(plan)}"
     findings = []
     for claim in prepared.chosen:
         verdict, why, trace, details = _verdict(search, claim)
@@ -344,6 +345,12 @@ def _report(search: Search, started: float, figures: Mapping[str, Any]) -> Confo
         None,
         dict(plan.adapter.deviations),
     )
+
+
+def _but(plan: Plan) -> str:
+    """Which actions are tried only where somebody would do them; with `Performance.sensible`, why."""
+    narrow = [name for name, how in plan.performances.items() if how.sensible is not None]
+    return f"; {listed(narrow)} only where somebody would do so" if narrow else ""
 
 
 def _verdict(search: Search, claim: Claim) -> tuple[Verdict, str, Any, dict[str, Any]]:
