@@ -24,11 +24,13 @@ class Base:
 
     protocol: Protocol
     scope: Scope
+    readings: Readings | None = None
+    """What was traced of the model for other scopes."""
     model: GroundModel = field(init=False)
     _said: dict[t.Term, tuple[t.Term, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.model = ground_model(self.protocol, self.scope)
+        self.model = ground_model(self.protocol, self.scope, self.readings)
 
     def changed(self, protocol: Protocol, claims: Iterable[Claim]) -> tuple[GroundModel, dict[str, Ground]]:
         """The model with some actions changed or left out, and the claims about it by name."""

@@ -20,6 +20,7 @@ from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import EXIT_OK, EXIT_UNDETERMINED, Report
 from fencepost.model import ModelError, Protocol, Scope
 from fencepost.model.fresh import unused_are_alike
+from fencepost.model.ground import Readings
 from fencepost.model.mutate import GUARD, KINDS, REFUSAL, Mutant, mutants, pairs
 
 Progress = Callable[[str], None]
@@ -106,12 +107,13 @@ class _Setting:
     deadline: float | None
     memory_mb: int | None
     reached: Mapping[str, frozenset[str]]
+    readings: Readings
     bases: dict[str, Base] = field(default_factory=dict)
 
     def base(self, scope: Scope) -> Base:
         """The unchanged model in a scope, grounded once."""
         if scope.name not in self.bases or self.bases[scope.name].scope != scope:
-            self.bases[scope.name] = Base(self.subject.protocol, scope)
+            self.bases[scope.name] = Base(self.subject.protocol, scope, self.readings)
         return self.bases[scope.name]
 
 
@@ -148,7 +150,7 @@ def sweep(
         base = check(subject, scope=where, budget_s=budget_s, memory_mb=memory_mb, traces=False)
         notes += [f"the unchanged model already fails {f.claim.name}: {f.why}" for f in base.refuted]
         reached[where.name] = frozenset(base.figures["witnesses"])
-    setting = _Setting(subject, scopes, deadline, memory_mb, reached)
+    setting = _Setting(subject, scopes, deadline, memory_mb, reached, Readings(subject.protocol))
     named = dict.fromkeys(w for c in subject.chosen() for w in c.witnesses)
     names = ", ".join(x.name for x in scopes)
     notes += [

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.checker.changed import Base
-from fencepost.checker.explore import ALIKE, needed_off, without_unread_history
+from fencepost.checker.explore import needed_off, without_unread_history
 from fencepost.checker.native import StateClaim, StepClaim, explore
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import Finding, Report, Verdict
 from fencepost.model import ModelError, Protocol, Scope
-from fencepost.model.fresh import unused_are_alike
+from fencepost.model.ground import Readings
 from fencepost.model.mutate import ACTION, ANSWER, BRANCH, EFFECT, GUARD, REFUSAL, Mutant, mutants
 from fencepost.properties import Claim
 
@@ -123,6 +123,7 @@ class _Trial:
     deadline: float | None
     on_progress: Progress | None
     counts: dict[str, _Count]
+    readings: Readings
     bases: dict[str, Base] = field(default_factory=dict)
 
     def unchanged(self, scopes: Iterable[Scope]) -> None:
@@ -197,15 +198,15 @@ class _Trial:
     ) -> set[str]:
         """The claims that a changed model is seen to break, in as many states as are looked at."""
         if scope.name not in self.bases:
-            self.bases[scope.name] = Base(self.subject.protocol, scope)
+            self.bases[scope.name] = Base(self.subject.protocol, scope, self.readings)
         try:
             model, terms = self.bases[scope.name].changed(protocol, [c.claim for c in asked])
             model, terms = without_unread_history(model, terms)
-            claims = [StepClaim(n, x) if isinstance(x, tuple) else StateClaim(n, x) for n, x in terms.items()]
-            result = explore(
+            result = explore(  # which ends with the last of these claims
                 model,
-                claims=[*claims, StateClaim(ALIKE, unused_are_alike(model))],
-                seeks=[],
+                claims=[
+                    StepClaim(n, x) if isinstance(x, tuple) else StateClaim(n, x) for n, x in terms.items()
+                ],
                 max_states=most_states,
                 budget_s=None if self.deadline is None else max(0.1, self.deadline - time.monotonic()),
             )
@@ -241,6 +242,7 @@ def teeth(
         None if budget_s is None else started + budget_s,
         on_progress,
         {c.name: _Count(c) for c in subject.chosen()},
+        Readings(subject.protocol),
     )
     known = (
         subject.scope(n) for n, _ in FIRST.get(subject.protocol.name, ()) if n in subject.protocol.scopes
