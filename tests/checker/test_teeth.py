@@ -72,3 +72,27 @@ def test_a_claim_that_is_false_only_with_a_switch_on_that_it_needs_off_can_still
 
     found = teeth(Subject(subject.protocol, own), scopes=["low", "other"]).of("E")
     assert "unchanged model" not in found.why
+
+
+def test_two_scopes_of_one_name_are_two_scopes() -> None:
+    subject = counting()
+    scope = subject.scope("other")
+    finding = teeth(subject, scopes=[scope, scope.but(bounds={"number": 0})]).of("B")
+
+    assert finding.verdict is Verdict.CAN_FAIL
+
+
+def test_a_variant_says_nothing_of_claims_that_promise_nothing_in_its_scope(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its scope has a fault on against which most of the claims that it breaks say nothing."""
+    monkeypatch.setattr("fencepost.checker.teeth.FIRST", {})
+    built_in = BUILT_IN["recovery"]
+    variant = built_in.variants["hash-not-compared-without-a-key"]
+    on = built_in.protocol.scopes[variant.scope].switches
+    promised = {n for n in variant.breaks if not on & set(built_in.claims.claims[n].needs_off)}
+    assert set() < promised < set(variant.breaks)
+
+    report = teeth(load(model="recovery"), kinds=())
+    named = {f.claim.name for f in report.findings if variant.name in f.details.get("variants", ())}
+    assert named <= promised

@@ -24,6 +24,7 @@ from fencepost.model import (
     Optional,
     Protocol,
     Scope,
+    ScopeError,
     Sort,
     State,
     absent,
@@ -322,6 +323,60 @@ def test_an_error_in_one_search_ends_the_others() -> None:
 
     with pytest.raises(ModelError, match="nothing"):
         check_all([Asked(endless, (endless.scope("endless"),)), Asked(wrong, (wrong.scope("low"),))], jobs=2)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("claims", "stop"), [(("C",), "all"), ((), "first")])
+def test_an_error_behind_what_ends_the_search_is_nobody_s(
+    jobs: int, claims: tuple[str, ...], stop: str
+) -> None:
+    subject = counting()
+    bad = Scope("bad", {}, {}, why="it says no bound of the number")
+    (report,) = check_all([Asked(subject, (subject.scope("high"), bad), claims)], jobs=jobs, stop=stop)
+
+    assert report.of("C").verdict is Verdict.REFUTED
+    assert not report.figures["complete"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_of_several_errors_the_first_is_told(jobs: int) -> None:
+    subject = counting()
+    scopes = [Scope(f"bad-{n}", {}, {}, why="it says no bound of the number") for n in range(3)]
+    for _ in range(5):
+        with pytest.raises(ScopeError, match="'bad-0'"):
+            check_all([Asked(subject, tuple(scopes))], jobs=jobs)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_same_question_twice_has_two_answers(jobs: int) -> None:
+    subject = counting()
+    asked = Asked(subject, (subject.scope("low"), subject.scope("high")))
+    first, second = said(check_all([asked, asked], jobs=jobs))
+    assert first == second
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_scope_is_not_skipped_for_want_of_claims(jobs: int) -> None:
+    subject = Subject(counting().protocol, Claims("none"))
+    (report,) = check_all([Asked(subject, (subject.scope("low"), subject.scope("high")))], jobs=jobs)
+    assert [f["scope"] for f in report.figures["scopes"]] == ["low", "high"]
+
+
+def test_what_ends_for_want_of_its_share_of_memory_is_searched_again_with_all() -> None:
+    subject = BUILT_IN["triggers"].subject()
+    asked = [Asked(subject, (subject.scope("quick-notices"), subject.scope("quick-arrivals")))]
+    alone, shared = (said(check_all(asked, jobs=jobs, memory_mb=8)) for jobs in (1, 2))
+    assert alone == shared
+    assert not said(check_all(asked, jobs=2, memory_mb=4)) == alone, "its share would have been enough"
+
+
+def test_no_time_left_is_said_of_each_scope_without_reading_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fencepost.checker.explore.ground_model", None)
+    report = check(counting(), scope=["low", "high"], budget_s=0.0)
+    assert {f.verdict for f in report.findings} == {Verdict.UNDETERMINED}
+    assert "none left to begin" in report.of("A").why
 
 
 def test_a_budget_is_for_all_that_run() -> None:

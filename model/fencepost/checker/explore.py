@@ -41,6 +41,10 @@ UNEXERCISED = "unexercised"
 else, it is not BOUNDED there."""
 
 
+class Halted(Exception):  # noqa: N818  # no error: nobody waits for the search any more
+    """A search was ended before it had a report."""
+
+
 class InternalError(FencepostError):
     """Two readings of one model disagree: a mistake in fencepost itself. Please report it with the model."""
 
@@ -85,7 +89,7 @@ def check_one(
     scope: Scope,
     *,
     claims: Iterable[str] = (),
-    budget_s: float | None = None,
+    left_s: Callable[[], float | None] = lambda: None,
     memory_mb: int | None = None,
     stop: str = "all",
     traces: bool = True,
@@ -96,28 +100,53 @@ def check_one(
 ) -> Report:
     """`check` in one scope. `readings` are what has been traced of the protocol in other scopes.
 
-    `turn` is held while the model is read: only one thread may do that. `halted` says when to end early.
+    `turn` is held while the model is read: only one thread may do that. `left_s` says how many seconds the
+    search may take, when it is to begin; `halted`, that nobody waits for it any more: then Halted is raised.
     """
     turn = turn or nullcontext()
+
+    def go_on() -> None:
+        if halted is not None and halted():
+            raise Halted
+
     with turn:
+        go_on()
         chosen = subject.chosen(claims)
+        if left_s() == 0:
+            return _not_begun(subject, scope, chosen)
         sought = _witnesses(subject, chosen)
         model = ground_model(subject.protocol, scope, readings)
         predicates = {c.name: ground_claim(model, c) for c in (*chosen, *sought)}
         model, predicates = without_unread_history(model, predicates)
         alike = StateClaim(ALIKE, unused_are_alike(model))
+    go_on()
     result = explore(
         model,
         claims=[*(_claim(c, predicates[c.name]) for c in chosen), alike],
         seeks=[Seek(c.name, predicates[c.name]) for c in sought],
-        budget_s=budget_s,
+        budget_s=left_s(),
         memory_mb=memory_mb,
         stop=stop,  # type: ignore[arg-type]
         on_progress=None if on_progress is None else lambda progress: on_progress(str(progress)),
         halted=halted,
     )
     with turn:
+        go_on()
         return _report(subject, scope, model, chosen, sought, result, traces=traces)
+
+
+def _not_begun(subject: Subject, scope: Scope, chosen: list[Claim]) -> Report:
+    """What is known of a scope for which no time was left."""
+    why = "the search did not finish (time): there was none left to begin"
+    findings = [
+        Finding(claim, Verdict.UNDETERMINED, "explored", scope.describe(), why, None, 0.0) for claim in chosen
+    ]
+    figures = {
+        "scope": scope.name, "bound": scope.describe(), "states": 0, "transitions": 0, "depth": 0, "cut": 0,
+        "complete": False, "why_incomplete": "time", "seconds": 0.0, "compile_seconds": 0.0, "peak_bytes": 0,
+        "witnesses": {},
+    }  # fmt: skip
+    return Report("check", subject.name, tuple(findings), figures, ())
 
 
 def needed_off(claim: Claim, scope: Scope) -> tuple[str, ...]:
@@ -236,6 +265,7 @@ def _report(
         "depth": result.depth,
         "cut": cut,
         "complete": result.complete,
+        "why_incomplete": result.why_incomplete,
         "seconds": round(result.seconds, 3),
         "compile_seconds": round(result.compile_seconds, 3),
         "peak_bytes": result.peak_bytes,

@@ -125,10 +125,14 @@ class _Trial:
     counts: dict[str, _Count]
     readings: Readings
     bases: dict[str, Base] = field(default_factory=dict)
+    asked_unchanged: list[Scope] = field(default_factory=list)
 
     def unchanged(self, scopes: Iterable[Scope]) -> None:
         """Ask every claim of the unchanged model: one that is false there shows nothing by being false."""
         for scope in scopes:
+            if scope in self.asked_unchanged:
+                continue
+            self.asked_unchanged.append(scope)
             asked = [c for c in self.counts.values() if not c.already and not needed_off(c.claim, scope)]
             broken = self._broken(self.subject.protocol, scope, asked, most_states=MOST_STATES)
             for count in asked:
@@ -153,11 +157,14 @@ class _Trial:
         if base is None or self.subject.protocol is not base.protocol:
             return
         for variant in base.variants.values():
+            scope = self.subject.scope(variant.scope or self.subject.sweep_scopes[0])
             wanted = [self.counts[n] for n in variant.breaks if n in self.counts]
-            wanted = [c for c in wanted if not c.can_fail and not c.already and not c.claim.by_shape]
+            wanted = [c for c in wanted if not c.can_fail and not c.claim.by_shape]
+            wanted = [c for c in wanted if not needed_off(c.claim, scope)]
             if wanted and not self.late():
-                name = variant.scope or self.subject.sweep_scopes[0]
-                found = self._broken(variant.protocol, self.subject.scope(name), wanted, most_states=None)
+                self.unchanged([scope])
+                wanted = [c for c in wanted if not c.already]
+                found = self._broken(variant.protocol, scope, wanted, most_states=None)
                 for count in wanted:
                     if count.claim.name in found:
                         count.variants.append(variant.name)
@@ -197,7 +204,7 @@ class _Trial:
         self, protocol: Protocol, scope: Scope, asked: Sequence[_Count], *, most_states: int | None
     ) -> set[str]:
         """The claims that a changed model is seen to break, in as many states as are looked at."""
-        if scope.name not in self.bases:
+        if scope.name not in self.bases or self.bases[scope.name].scope != scope:
             self.bases[scope.name] = Base(self.subject.protocol, scope, self.readings)
         try:
             model, terms = self.bases[scope.name].changed(protocol, [c.claim for c in asked])
@@ -244,10 +251,10 @@ def teeth(
         {c.name: _Count(c) for c in subject.chosen()},
         Readings(subject.protocol),
     )
-    known = (
+    known = [
         subject.scope(n) for n, _ in FIRST.get(subject.protocol.name, ()) if n in subject.protocol.scopes
-    )
-    trial.unchanged({s.name: s for s in (*where, *known)}.values())
+    ]
+    trial.unchanged((*where, *known))
     trial.first()
     trial.variants()
     in_time = [trial.all_in(scope, todo) for scope in where]

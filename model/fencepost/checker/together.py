@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.checker.explore import UNEXERCISED, Progress, check_one, unexercised
+from fencepost.checker.explore import UNEXERCISED, Halted, Progress, check_one, unexercised
 from fencepost.checker.native import memory_limit_mb
 from fencepost.checker.shares import share_s
 from fencepost.checker.subject import Subject
@@ -41,18 +41,26 @@ class Asked:
 
 @dataclass(slots=True)
 class _Search:
-    """One scope of one protocol."""
+    """One scope of one of the protocols that were asked for."""
 
+    place: int
     asked: Asked
     scope: Scope
     readings: Readings
     halt: threading.Event = field(default_factory=threading.Event)
     report: Report | None = None
+    error: Exception | None = None
 
     @property
     def ends_all(self) -> bool:
         """Whether nothing is left to ask of this protocol, since all that was asked is refuted."""
-        return self.report is not None and len(self.report.refuted) == len(self.report.findings)
+        found = () if self.report is None else self.report.findings
+        return bool(found) and all(f.verdict is Verdict.REFUTED for f in found)
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """Whether it ended for want of memory, which it may have shared with others."""
+        return self.report is not None and self.report.figures["why_incomplete"] == "memory"
 
 
 def check_all(
@@ -69,93 +77,125 @@ def check_all(
     """`check` of each protocol in each of its scopes, at most `jobs` searches at the same time.
 
     `budget_s` (seconds) is for all of them: what a search leaves over goes to those after it. `memory_mb`
-    (MiB) is for those that run together. With ``stop="first"`` nothing after the first violation is looked
-    at: protocols after it have no report.
+    (MiB) is for those that run together; one for which its share was too little runs again alone. With
+    ``stop="first"`` nothing after the first violation is looked at: protocols after it have no report. The
+    first search that fails ends those after it, and its error is raised.
     """
     searches: list[_Search] = []
-    for asked in wanted:
+    for place, asked in enumerate(wanted):
         readings = Readings(asked.subject.protocol)
-        searches += [_Search(asked, scope, readings) for scope in asked.scopes]
+        searches += [_Search(place, asked, scope, readings) for scope in asked.scopes]
     lanes = max(1, min(jobs, len(searches)))
+    whole_mb = memory_limit_mb() if memory_mb is None else memory_mb
     deadline = None if budget_s is None else time.monotonic() + budget_s
-    memory_mb = memory_mb if lanes == 1 else (memory_mb or memory_limit_mb()) // lanes
-    turn = threading.Lock()
-
-    def look(search: _Search, waiting: int) -> None:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        search.report = check_one(
-            search.asked.subject,
-            search.scope,
-            claims=search.asked.claims,
-            budget_s=None if left is None else share_s(left, waiting),
-            memory_mb=memory_mb,
-            stop=stop,
-            traces=traces,
-            on_progress=_telling(on_progress, search, several=len(searches) > 1),
-            readings=search.readings,
-            turn=turn,
-            halted=search.halt.is_set,
-        )
-
-    def settle() -> None:
-        """Halt what is not asked any more, by what has ended."""
-        for search in _not_asked(searches, stop):
-            search.halt.set()
-
-    if lanes == 1:
-        for number, search in enumerate(searches):
-            if not search.halt.is_set():
-                look(search, len(searches) - number - 1)
-                settle()
-    else:
-        _side_by_side(searches, lanes, look, settle)
+    together = _Together(searches, deadline, stop, on_progress, traces=traces)
+    if lanes > 1:
+        together.side_by_side(lanes, max(1, whole_mb // lanes))
+    together.one_by_one(whole_mb, again=lanes > 1)
+    for search in searches:
+        if search.error is not None and not search.halt.is_set():
+            raise search.error
     reports = []
-    for asked in wanted:
-        looked = [s for s in searches if s.asked is asked and not s.halt.is_set()]
+    for place, asked in enumerate(wanted):
+        looked = [s for s in searches if s.place == place and not s.halt.is_set()]
         found = [(s.scope, s.report) for s in looked if s.report is not None]
         if found:
             reports.append(_joined_if_several(asked, found, required, lanes))
     return reports
 
 
+class _Together:
+    """Searches that are to be as if one had come after another."""
+
+    def __init__(
+        self,
+        searches: Sequence[_Search],
+        deadline: float | None,
+        stop: str,
+        on_progress: Progress | None,
+        *,
+        traces: bool,
+    ) -> None:
+        self.searches = searches
+        self.deadline = deadline
+        self.stop = stop
+        self.on_progress = on_progress
+        self.traces = traces
+        self.turn = threading.Lock()
+
+    def side_by_side(self, lanes: int, memory_mb: int) -> None:
+        """Begin the searches in order, `lanes` of them at the same time."""
+        waiting = list(self.searches)
+        running: set[Future[None]] = set()
+        pool = ThreadPoolExecutor(lanes)
+        try:
+            while waiting or running:
+                while waiting and len(running) < lanes:
+                    search = waiting.pop(0)
+                    if not search.halt.is_set():
+                        running.add(pool.submit(self._look, search, len(waiting) // lanes, memory_mb))
+                if running:
+                    _, running = wait(running, return_when=FIRST_COMPLETED)
+                self._settle()
+        except BaseException:  # somebody interrupts
+            for search in self.searches:
+                search.halt.set()
+            raise
+        finally:
+            pool.shutdown()
+
+    def one_by_one(self, memory_mb: int, *, again: bool) -> None:
+        """What has not been searched, or, with `again`, with too little memory, since others had some."""
+        for number, search in enumerate(self.searches):
+            fresh = search.report is None and search.error is None
+            if (fresh or (again and search.ran_out_of_memory)) and not search.halt.is_set():
+                self._look(search, len(self.searches) - number - 1 if fresh else 0, memory_mb)
+                self._settle()
+
+    def _look(self, search: _Search, waiting: int, memory_mb: int) -> None:
+        def left_s() -> float | None:
+            if self.deadline is None:
+                return None
+            return share_s(max(0.0, self.deadline - time.monotonic()), waiting)
+
+        try:
+            search.report = check_one(
+                search.asked.subject,
+                search.scope,
+                claims=search.asked.claims,
+                left_s=left_s,
+                memory_mb=memory_mb,
+                stop=self.stop,
+                traces=self.traces,
+                on_progress=_telling(self.on_progress, search, several=len(self.searches) > 1),
+                readings=search.readings,
+                turn=self.turn,
+                halted=search.halt.is_set,
+            )
+        except Halted:
+            pass
+        except Exception as error:  # noqa: BLE001  # raised in the end, unless nobody asks for this search
+            search.error = error
+
+    def _settle(self) -> None:
+        """Halt what is not asked any more, by what has ended."""
+        for search in _not_asked(self.searches, self.stop):
+            search.halt.set()
+
+
 def _not_asked(searches: Sequence[_Search], stop: str) -> list[_Search]:
     """Searches that looking at one after another would not begin."""
     over: list[_Search] = []
-    violated, ended = False, None
+    ended, done = False, -1
     for search in searches:
-        if violated or search.asked is ended:
+        if ended or search.place == done:
             over.append(search)
+        elif search.error is not None:
+            ended = True
         elif search.report is not None:
-            violated = stop == "first" and bool(search.report.refuted)
-            ended = search.asked if search.ends_all else ended
+            ended = stop == "first" and bool(search.report.refuted)
+            done = search.place if search.ends_all else done
     return over
-
-
-def _side_by_side(
-    searches: Sequence[_Search],
-    lanes: int,
-    look: Callable[[_Search, int], None],
-    settle: Callable[[], None],
-) -> None:
-    """Begin the searches in order, `lanes` of them at the same time; the first that fails ends all."""
-    waiting = list(searches)
-    running: set[Future[None]] = set()
-    pool = ThreadPoolExecutor(lanes)
-    try:
-        while waiting or running:
-            while waiting and len(running) < lanes:
-                search = waiting.pop(0)
-                if not search.halt.is_set():
-                    running.add(pool.submit(look, search, len(waiting) // lanes))
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for one in done:
-                one.result()
-            settle()
-    finally:
-        for search in searches:
-            if search.report is None:
-                search.halt.set()
-        pool.shutdown()
 
 
 def _telling(on_progress: Progress | None, search: _Search, *, several: bool) -> Progress | None:
@@ -187,7 +227,8 @@ def joined(
         found = [(s, f) for s, r in reports for f in r.findings if f.claim.name == claim.name]
         findings.append(_finding(claim, scopes, found))
     notes = [f"scope {s.name}: {note}" for s, r in reports for note in r.notes]
-    return Report("check", subject.name, tuple(findings), _figures(reports, lanes), tuple(notes), required)
+    figures = _figures(reports, lanes, looked_at_all=len(reports) == len(scopes))
+    return Report("check", subject.name, tuple(findings), figures, tuple(notes), required)
 
 
 def _finding(claim: Claim, scopes: Sequence[Scope], found: Sequence[tuple[Scope, Finding]]) -> Finding:
@@ -222,7 +263,9 @@ def _bounds(scopes: Iterable[Scope]) -> str:
 _SUMS = ("states", "transitions", "cut", "seconds", "compile_seconds")
 
 
-def _figures(reports: Sequence[tuple[Scope, Report]], lanes: int) -> Mapping[str, Any]:
+def _figures(
+    reports: Sequence[tuple[Scope, Report]], lanes: int, *, looked_at_all: bool
+) -> Mapping[str, Any]:
     """The figures of all scopes together, and of each."""
     figures = [r.figures for _, r in reports]
     return {
@@ -230,7 +273,7 @@ def _figures(reports: Sequence[tuple[Scope, Report]], lanes: int) -> Mapping[str
         "bound": _bounds(s for s, _ in reports),
         **{name: round(sum(f[name] for f in figures), 3) for name in _SUMS},
         "depth": max(f["depth"] for f in figures),
-        "complete": all(f["complete"] for f in figures),
+        "complete": looked_at_all and all(f["complete"] for f in figures),
         "peak_bytes": sum(sorted(f["peak_bytes"] for f in figures)[-lanes:]),
         "scopes": [dict(f) for f in figures],
     }
