@@ -187,6 +187,12 @@ def recorded_approvals_came_in_time(s: State) -> object:
     )
 
 
+@WORKFLOW.supporting(supports=("S17",))
+def no_deadline_passes_before_a_step_begins(s: State) -> object:
+    """Of a step that has not begun no deadline has passed."""
+    return every(steps, lambda x: s.status[x] != Status.pending or not s.late[x])
+
+
 @WORKFLOW.supporting(supports=("S16",))
 def a_consumed_cancel_is_not_undone(s: State) -> object:
     """An instance of which a cancel was consumed unwinds."""

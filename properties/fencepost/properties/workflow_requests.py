@@ -159,13 +159,13 @@ def approval_spent_once(before: State, after: State) -> object:
 
 @WORKFLOW.each_step("S17", section="§11", witnesses=("an_approved_step_runs",))
 def a_gated_step_waits(before: State, after: State) -> object:
-    """A step that needs an approval begins by waiting for it, with each new intent."""
+    """A step that needs an approval begins by waiting for it, before the deadline, with each new intent."""
     return every(
         steps,
         lambda x: (
             not before.gated[x]
             or after.intent[x] == before.intent[x]
-            or after.status[x] == Status.waiting_approval
+            or (after.status[x] == Status.waiting_approval and not after.late[x])
         ),
     )
 

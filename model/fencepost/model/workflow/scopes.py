@@ -137,9 +137,23 @@ _scope(
     "operator", "keyed", "crash", step=1, bounds={"state_version": 3},
     why="workers that die and start again; one step",
 )  # fmt: skip
+_scope(
+    "quick-thrice",
+    "gates", "intent_renewed", "cancels", "late_results", "keyed", "fenced", step=1,
+    bounds={"lease_version": 3, "state_version": 4, "intent_version": 2, "incarnation": 0},
+    why="three lease versions, so that a worker can be the owner again after another was; one step",
+)  # fmt: skip
+_scope(
+    "quick-faults",
+    "gates", "retries", "operator", "cancels", "intent_renewed", "late_results", "keyed", "fenced",
+    "declining", "crash", "pause", "reply_lost", step=1, worker=1,
+    bounds={"state_version": 3, "intent_version": 2},
+    why="less of what quick-step has, and a worker that dies, stands still and misses answers; it may meet "
+    "what its former incarnation has left",
+)  # fmt: skip
 
-SWEEP = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-anew", "quick-requests", "attested",
-         "approved", "handed-in")  # fmt: skip
+SWEEP = ("quick-step", "quick-two", "quick-owners", "quick-calls", "quick-anew", "quick-unkeyed",
+         "quick-requests", "attested", "approved", "handed-in", "quick-thrice", "quick-faults")  # fmt: skip
 """The scopes of a sweep: a change that no claim notices in the first is looked at in the next."""
 
 # What is looked at when there are some minutes. Everything in the small ones, and more of it at once.

@@ -87,6 +87,23 @@ _add(
     scope="quick-calls",
 )  # fmt: skip
 _add(
+    with_lines(workflow, "hands-in-any-reply", hand_in={
+        "when(comes_late(s, c))": "when(s.reply[c] != Answer.none)",
+    }),
+    "A former owner hands in whatever reply it gets as if it were the receipt of its effect.",
+    ("F30",),
+    scope="handed-in",
+    receipt_is_true=10,
+    only_what_happened_is_undone=13,
+    late_results_are_kept=10,
+)  # fmt: skip
+_add(
+    without(workflow, "tombstone-for-what-is-wanted", send_tombstone=("when(is_given_up(s, w, x))",)),
+    "A worker asks for a tombstone in place of an effect that nobody has given up.",
+    recovery_repeats_nothing=2,
+    an_owner_sends_only_what_is_under_way=2,
+)
+_add(
     with_lines(workflow, "one-copy-is-all-copies", receive_reply={
         '(reply == Answer.declined and switched("keyed"))': "reply == Answer.declined",
     }),

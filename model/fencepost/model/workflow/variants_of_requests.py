@@ -98,6 +98,7 @@ _add(
     legal_transitions_only=4,
     only_a_new_intent_waits_again=3,
     former_intents_never_happen=5,
+    a_gated_step_waits=5,
     a_person_decides=5,
 )
 _add(
@@ -116,6 +117,11 @@ _add(
     "An approval is asked for a step before what it depends on has succeeded.",
     scope="quick-two",
     order_is_kept=3,
+)
+_add(
+    without(workflow, "deadline-of-nothing", reach_deadline=("s.status[x] == Status.waiting_approval",)),
+    "The deadline of an approval passes for which nobody has been asked, and holds for the one that is.",
+    a_gated_step_waits=4,
 )
 _add(
     without(workflow, "approved-whatever-it-was", run_approved=(_ILLEGAL,)),

@@ -77,6 +77,14 @@ _add(
     the_end_is_final=6,
 )
 _add(
+    without(workflow, "acquires-what-it-holds", acquire=("when(not s.believes[w].present)",)),
+    "A worker that takes itself for the owner acquires again, and keeps what it knew before another was.",
+    ("F16",),
+    scope="quick-thrice",
+    given_up_effects_never_happen=9,
+    former_intents_never_happen=9,
+)
+_add(
     with_lines(
         workflow, "steps-under-the-same-version",
         acquire={"s.lease_version = s.lease_version + 1": "s.lease_version = 1"},
