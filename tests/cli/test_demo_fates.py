@@ -7,11 +7,13 @@ from random import Random
 
 import pytest
 
-from fencepost.cli.killing.fates import KILLS, ONCE, ONCE_WITHOUT_KEYS, Act, Fates, fates
+from fencepost.cli.killing.fates import KILLS, MOST_STOPS, ONCE, ONCE_WITHOUT_KEYS, Act, Fates, fates
 from fencepost.cli.killing.orders import ORDERS
 from fencepost.cli.killing.processes import INCARNATIONS_AT_ONCE, Incarnations
 
 ALONG = ("derived", "intent-committed", "sending", "answered", "outcome-committed")
+
+STOPPED = ("sending", Act.STOP_UNTIL_SETTLED)
 
 
 def lived(ours: Fates, instances: tuple[str, ...]) -> list[tuple[str, str, Act]]:
@@ -111,3 +113,33 @@ def test_no_incarnation_is_given_twice_also_after_the_death_of_who_counts(tmp_pa
 
     assert len(set(given)) == len(given)
     assert given == sorted(given)
+
+
+@pytest.mark.parametrize("answer", ["ok", "unknown", None])
+def test_somebody_is_stopped_again_until_a_fence_has_refused_one(answer: str | None) -> None:
+    ours = fates(Random(0), 10, ("order-1",), asks=False)
+    times = 0
+    for _ in range(2 * MOST_STOPS):
+        ours.once = []
+        ours.went_on(*STOPPED, answer)
+        times += ours.once == [STOPPED]
+    assert times == MOST_STOPS
+
+
+def test_nobody_is_stopped_again_where_a_fence_has_refused_one_or_none_is() -> None:
+    ours, without = (
+        fates(Random(0), 10, ("order-1",), asks=False, fenced=fenced) for fenced in (True, False)
+    )
+    ours.once, without.once = [], []
+    ours.went_on(*STOPPED, "stale-token")
+    for each in (ours, without):
+        each.went_on(*STOPPED, "ok")
+        assert each.once == []
+
+
+def test_only_who_was_stopped_until_it_was_too_late_was_to_be_refused() -> None:
+    ours = fates(Random(0), 10, ("order-1",), asks=False)
+    ours.once = []
+    ours.went_on("sending", Act.STOP_UNTIL_TAKEN, "ok")
+    ours.went_on("answered", Act.STOP_UNTIL_SETTLED, None)
+    assert ours.once == []

@@ -14,6 +14,7 @@ from random import Random
 from typing import Final
 
 from fencepost.cli.killing.orders import ORDERS
+from fencepost.reference.downstream_values import STALE_TOKEN
 
 
 class Act(Enum):
@@ -67,6 +68,9 @@ ONCE_WITHOUT_KEYS: Final[Sequence[tuple[str, Act]]] = (
     ("query-answered", Act.KILL),
 )
 
+MOST_STOPS: Final = 10
+"""How often a worker is stopped at most, beyond what chance says, for a fence to refuse it."""
+
 POINTS_OF_A_STEP: Final = 5
 """derived, intent-committed, sending, answered, outcome-committed; and as many when it is undone."""
 
@@ -83,7 +87,8 @@ class Fates:
     """What is still to happen, and what work is left to let it happen in.
 
     `steps_left` are the steps that an instance still has, as far as workers told; `closing` the instances
-    whose workers were given leave to finish them, and may have.
+    whose workers were given leave to finish them, and may have. `stops_left` says how often
+    another worker is stopped at most until a fence has refused one.
     """
 
     random: Random
@@ -91,10 +96,25 @@ class Fates:
     steps_left: dict[str, int]
     closing: set[str] = field(default_factory=set)
     once: list[tuple[str, Act]] = field(default_factory=list)
+    stops_left: int = 0
     work_left: int = 0
 
     def __post_init__(self) -> None:
         self.work_left = sum(self.steps_left.values())
+
+    def went_on(self, point: str, act: Act, answer: str | None) -> None:
+        """What the downstream said to a worker that went on after `act`, or None if it died before.
+
+        A worker that is stopped until another has settled its step is stopped to be refused by the fence. It
+        is not where the other had something else to settle, such as a cancel: then another one is stopped.
+        """
+        if act is not Act.STOP_UNTIL_SETTLED or point not in SENDING:
+            return
+        if answer == STALE_TOKEN:
+            self.stops_left = 0  # it has been seen
+        elif self.stops_left and self.kills_left:
+            self.stops_left -= 1
+            self.once.append((point, act))
 
     def give_up(self) -> None:
         """From now on nothing happens to anybody."""
@@ -155,9 +175,13 @@ class Fates:
         return Act.KILL if finishes else self.random.choice((Act.KILL, Act.KILL_SOON))
 
 
-def fates(random: Random, kills: int, instances: Sequence[str], *, asks: bool) -> Fates:
-    """What is to happen in a run with so many kills; `asks` says that workers fence off and ask."""
+def fates(random: Random, kills: int, instances: Sequence[str], *, asks: bool, fenced: bool = True) -> Fates:
+    """What is to happen in a run with so many kills.
+
+    `asks` says that workers fence off and ask, `fenced` that the downstream has a fence.
+    """
     ours = Fates(random, kills, dict.fromkeys(instances, len(ORDERS.steps)))
+    ours.stops_left = MOST_STOPS if fenced else 0
     if kills:
         ours.once += (*ONCE, *ONCE_WITHOUT_KEYS) if asks else ONCE
     return ours

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from fencepost.cli.killing.fates import Act
 from fencepost.cli.killing.work import Settings
 from fencepost.model.errors import FencepostError
 from fencepost.reference import Owner
@@ -137,8 +138,8 @@ class Worker:
     """A worker process: who it is, its line, and what is known of where it stands.
 
     `point` is where it waits for leave, if it does; `instance` what it has a lease on, as far as it told;
-    `answer` is what its last request for an effect was answered. `ended` and `failed` are what it told at its
-    end.
+    `answer` is what its last request for an effect was answered. `held_back` is where and how it was stopped,
+    until the first answer after that. `ended` and `failed` are what it told at its end.
     """
 
     pid: int
@@ -148,6 +149,7 @@ class Worker:
     instance: str | None = None
     lease_version: int = 0
     answer: str | None = None
+    held_back: tuple[str, Act] | None = None
     ended: bool = False
     failed: str | None = None
     gone: bool = False

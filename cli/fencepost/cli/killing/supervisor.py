@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -26,7 +26,7 @@ from fencepost.cli.killing.processes import (
 )
 from fencepost.cli.killing.report import KillingReport
 from fencepost.cli.killing.work import Settings, begin
-from fencepost.reference import Capabilities, Owner, observe, observe_downstream
+from fencepost.reference import Owner, observe, observe_downstream
 from fencepost.reference.audit import (
     OK,
     UNKNOWN,
@@ -181,6 +181,7 @@ class Supervisor:
             sent = Sent(*what)
             worker.answer = sent.answer
             self.journal.sent.append(sent)
+            self._went_on(worker, sent.answer)
         elif kind == "ended":
             worker.ended = self.done = True
         else:
@@ -193,7 +194,13 @@ class Supervisor:
         if not worker.ended:
             self.failures.append(worker.failed or "it ended without a word")
 
+    def _went_on(self, worker: Worker, answer: str | None) -> None:
+        if worker.held_back is not None:
+            self._fates.went_on(*worker.held_back, answer)
+            worker.held_back = None
+
     def _forget(self, worker: Worker) -> None:
+        self._went_on(worker, None)
         self._selector.unregister(worker.line)
         self._running.discard(worker)
         self._stopped.pop(worker, None)
@@ -285,6 +292,7 @@ class Supervisor:
             worker.stop()
             self._running.discard(worker)
             self._stopped[worker] = act
+            worker.held_back = (point, act)
         elif act is Act.SILENCE:
             self._downstream.kill()
             worker.leave()
@@ -378,7 +386,7 @@ def kill_workers(
                 nursery,
                 instances,
                 workers=workers,
-                fates=fates(Random(seed), kills, names, asks=_asks(settings.capabilities)),
+                fates=_fates(settings, kills, names),
                 incarnations=Incarnations(place / "incarnations"),
                 budget_s=budget_s,
             )
@@ -417,9 +425,11 @@ def kill_workers(
     )
 
 
-def _asks(can: Capabilities) -> bool:
-    """Whether a worker asks what became of an effect, having fenced others off, since there is no key."""
-    return can.fenced and can.queryable and not can.keyed
+def _fates(settings: Settings, kills: int, instances: Sequence[str]) -> Fates:
+    can = settings.capabilities
+    # A worker asks what became of an effect, having fenced others off, where there is no key.
+    asks = can.fenced and can.queryable and not can.keyed
+    return fates(Random(settings.seed), kills, instances, asks=asks, fenced=can.fenced)
 
 
 def _failures(supervisor: Supervisor) -> Check:
