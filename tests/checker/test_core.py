@@ -54,6 +54,7 @@ def test_every_claim_is_proved_for_all_sizes() -> None:
     assert report.figures["failed_invariants"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n for n in VARIANTS if "stale_worker_never_overrides" not in VARIANTS[n].breaks]
 )

@@ -74,7 +74,13 @@ def _tiny(*switches: str) -> Scope:
     )
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow) if "keyed" in switches else kind
+        for kind, switches in CLASSES.items()
+    ],
+)
 def test_the_plain_search_agrees_with_the_compiled_one_on_every_kind_of_downstream(kind: str) -> None:
     scope = _tiny(*CLASSES[kind])
     plain = search(effects, scope)

@@ -24,6 +24,7 @@ def proved() -> Report:
     return prove(Subject(effects, EFFECTS), counterexamples=False, budget_s=BUDGET_S)
 
 
+@pytest.mark.slow
 def test_every_claim_about_effects_is_proved_for_all_sizes(proved: Report) -> None:
     assert {f.claim.name: f.verdict.value for f in proved.findings} == {
         c.name: "PROVED" for c in EFFECTS.promises()
@@ -31,6 +32,7 @@ def test_every_claim_about_effects_is_proved_for_all_sizes(proved: Report) -> No
     assert proved.figures["failed_invariants"] == []
 
 
+@pytest.mark.slow
 def test_what_is_proved_names_the_switches_that_are_off(proved: Report) -> None:
     off = "with record_expired, record_volatile and two_transactions off"
     found = proved.of("same_key_same_intent")
@@ -49,6 +51,7 @@ def without_assumptions() -> Report:
     return prove(Subject(effects, bold), counterexamples=False, budget_s=BUDGET_S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEEDY)
 def test_no_claim_is_proved_without_the_switches_off_that_it_needs(
     without_assumptions: Report, name: str
@@ -56,6 +59,7 @@ def test_no_claim_is_proved_without_the_switches_off_that_it_needs(
     assert without_assumptions.of(name).verdict is Verdict.UNDETERMINED
 
 
+@pytest.mark.slow
 def test_the_other_claims_are_proved_all_the_same(without_assumptions: Report) -> None:
     names = [f.claim.name for f in without_assumptions.findings if f.verdict is Verdict.PROVED]
     assert sorted(names) == sorted(c.name for c in EFFECTS.promises() if not c.needs_off)

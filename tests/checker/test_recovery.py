@@ -116,7 +116,19 @@ def _tiny(*switches: str) -> Scope:
     )
 
 
-@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "none",
+        "crashes",
+        "definitions",
+        *(
+            pytest.param(k, marks=pytest.mark.slow)
+            for k in FAULTS
+            if k.startswith(("answers", "checkpoints"))
+        ),
+    ],
+)
 def test_the_plain_search_agrees_with_the_compiled_one_whatever_goes_wrong(kind: str) -> None:
     scope = _tiny(*FAULTS[kind])
     if "definition_changed" in scope.switches:

@@ -104,7 +104,14 @@ def _tiny(*switches: str) -> Scope:
     )
 
 
-@pytest.mark.parametrize("switches", [("crash",), ("direct_call",), ("definition_changed",)])
+@pytest.mark.parametrize(
+    "switches",
+    [
+        ("crash",),
+        pytest.param(("direct_call",), marks=pytest.mark.slow),
+        pytest.param(("definition_changed",), marks=pytest.mark.slow),
+    ],
+)
 def test_the_plain_search_agrees_with_the_compiled_one(switches: tuple[str, ...]) -> None:
     scope = _tiny(*switches)
     plain = search(replay, scope)

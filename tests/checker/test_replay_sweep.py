@@ -23,6 +23,7 @@ def test_every_kind_of_change_is_tried() -> None:
     assert {m.kind for m in mutants(replay)} == set(KINDS)
 
 
+@pytest.mark.slow
 def test_every_refusal_is_needed_or_carries_a_reason() -> None:
     report = _swept(REFUSAL)
     assert report.notes == ()

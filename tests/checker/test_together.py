@@ -311,9 +311,10 @@ def test_built_in_protocols_are_searched_at_once_as_one_by_one() -> None:
     assert said(check_all(asked, jobs=3)) == said(check_all(asked))
 
 
-def test_an_error_in_one_search_ends_the_others() -> None:
-    endless = counting()
-    endless.protocol.scope("endless", sizes={}, bounds={"number": 10**6}, switches=("second",), why="long")
+@pytest.mark.parametrize("first", [True, False])
+def test_an_error_in_one_search_is_raised_be_it_the_first_or_not(*, first: bool) -> None:
+    long = counting()
+    long.protocol.scope("long", sizes={}, bounds={"number": 10**4}, switches=("second",), why="long")
     wrong = counting()
 
     @wrong.protocol.action("somebody")
@@ -321,8 +322,9 @@ def test_an_error_in_one_search_ends_the_others() -> None:
         """It reads something that is not there."""
         s.n = s.nothing
 
+    asked = [Asked(wrong, (wrong.scope("low"),)), Asked(long, (long.scope("long"),))]
     with pytest.raises(ModelError, match="nothing"):
-        check_all([Asked(endless, (endless.scope("endless"),)), Asked(wrong, (wrong.scope("low"),))], jobs=2)
+        check_all(asked if first else asked[::-1], jobs=2)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -92,7 +92,12 @@ def _tiny(*switches: str) -> Scope:
 
 @pytest.mark.parametrize(
     "switches",
-    [("keyed", "cancels"), ("gates",), ("operator", "declining"), ("retries", "fenced", "reply_lost")],
+    [
+        ("keyed", "cancels"),
+        ("retries", "fenced", "reply_lost"),
+        pytest.param(("gates",), marks=pytest.mark.slow),
+        pytest.param(("operator", "declining"), marks=pytest.mark.slow),
+    ],
     ids=", ".join,
 )
 def test_the_plain_search_agrees_with_the_compiled_one(switches: tuple[str, ...]) -> None:

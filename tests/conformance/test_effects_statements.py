@@ -15,6 +15,7 @@ from fencepost.reference.adapter import make_sqlite
 from .support import refuted
 
 
+@pytest.mark.slow
 def test_an_effect_and_its_record_in_two_transactions_let_an_intent_take_effect_twice() -> None:
     statements = BROKEN_DOWNSTREAMS["effect-and-record-in-two-transactions"]
     adapter = make_sqlite(downstream=[Ability.KEYED], downstream_statements=statements)

@@ -105,14 +105,17 @@ GRADES = [lock_step, pytest.param(by_statements, marks=pytest.mark.slow)]
 """Of effects, statement by statement takes its time."""
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize(
+    "kind",
+    [k if k in ("opaque", "keyed") else pytest.param(k, marks=pytest.mark.slow) for k in CLASSES],
+)
 @pytest.mark.parametrize("times", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_an_effect_that_lands_more_than_once_in_one_decision_is_a_difference(times: int, kind: str) -> None:
     assert f"request c1 took effect {times} times" in difference(landed(times, kind))
 
 
 @pytest.mark.parametrize("grade", GRADES)
-@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("times", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_where_keys_are_kept_it_breaks_the_claim_of_one_effect(
     times: int, grade: Callable[..., Conformance]
 ) -> None:

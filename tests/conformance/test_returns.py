@@ -49,7 +49,7 @@ class Adapter(RewindingDictAdapter):
         return self.worker(self, world, Owner(name, incarnation), surroundings)
 
 
-@pytest.mark.parametrize("worker", [Recovering, Comparing])
+@pytest.mark.parametrize("worker", [Recovering, pytest.param(Comparing, marks=pytest.mark.slow)])
 def test_what_a_worker_does_as_it_begins_again_is_looked_at(worker: type[Recovering]) -> None:
     adapter = Adapter(name=worker.__name__)
     adapter.worker = worker

@@ -185,6 +185,7 @@ class TestDeaf(ConformanceSuite):
     assert "no schedule can stop between two of its statements" in text
 
 
+@pytest.mark.slow
 def test_the_tests_of_a_class_can_be_spread_over_processes(stores: pytest.Pytester) -> None:
     stores.makepyfile(
         test_mine=HEAD
@@ -265,6 +266,7 @@ def test_the_adapter_of_the_page_is_short() -> None:
     assert sum(bool(line.strip()) for line in lines) < 60
 
 
+@pytest.mark.slow  # the page itself is run in any case
 def test_the_store_of_the_page_is_held_by_calls_and_by_statements() -> None:
     adapter = store("dict_store.py:make")
     for made in (verify(adapter, examples=5), verify_statements(adapter)):

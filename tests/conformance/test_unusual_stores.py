@@ -14,9 +14,8 @@ def test_an_unusual_store_does_call_by_call_what_it_declares(name: str) -> None:
     assert report.exit_code == EXIT_OK
 
 
-@pytest.mark.parametrize(
-    "name", [n if n == "owner-not-compared" else pytest.param(n, marks=pytest.mark.slow) for n in UNUSUAL]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNUSUAL)
 def test_an_unusual_store_does_so_in_all_interleavings_of_two_calls(name: str) -> None:
     report = verify_statements(UNUSUAL[name], faults=False)
     assert {f.claim.id for f in report.refuted} == set(UNUSUAL[name].deviations)

@@ -31,7 +31,7 @@ from .grounded import compiled
 from .random_models import Writer
 from .support import Model, benchmark_lease
 
-MODELS, MODELS_PER_TEST, STATES_PER_MODEL = 200, 20, 40
+MODELS, QUICK_MODELS, MODELS_PER_TEST, STATES_PER_MODEL = 200, 80, 20, 40
 STATES_OF_A_TINY_MODEL = 2_000
 LEASE_STATES, LEASE_MOVES = 1_956, 8_430
 
@@ -54,7 +54,13 @@ def random_both(seed: int, directory: Path) -> Both | None:
     return both
 
 
-@pytest.mark.parametrize("first", range(0, MODELS, MODELS_PER_TEST))
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(first, marks=() if first < QUICK_MODELS else pytest.mark.slow)
+        for first in range(0, MODELS, MODELS_PER_TEST)
+    ],
+)
 def test_random_models_mean_the_same_run_and_traced(first: int, tmp_path: Path) -> None:
     numbers: Tally[str] = Tally()
     for seed in range(first, first + MODELS_PER_TEST):

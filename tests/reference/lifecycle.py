@@ -63,10 +63,11 @@ def commit(
     move: Move | None = None,
     requests: tuple[int, ...] = (),
     finishes: bool = False,
+    row: Row | None = None,
     **more: Any,
 ) -> Answer[Entry]:
-    """Commit on the row as it stands, as its owner."""
-    row = ok(store.read(instance))
+    """Commit on the row as it stands, as its owner; on `row`, if it is known to stand so."""
+    row = row or ok(store.read(instance))
     assert row.owner is not None
     return store.commit(
         Commit(

@@ -120,7 +120,13 @@ def test_a_second_crash_within_the_recovery_changes_nothing(
         assert [name for name in world.effects() if "notification" not in name] == list(FORWARD)
 
 
-@pytest.mark.parametrize("options", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(o, id=name, marks=() if name in ("keyed", "opaque") else pytest.mark.slow)
+        for name, o in CLASSES.items()
+    ],
+)
 def test_a_worker_that_is_paused_anywhere_while_another_finishes_does_nothing_twice(
     options: dict[str, Any], make: MakeOrders
 ) -> None:
