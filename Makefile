@@ -21,9 +21,9 @@ check: .venv/test.stamp
 test: .venv/test.stamp
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-# The empty -m takes the place of "not slow" in pyproject.toml.
+# The empty -m takes the place of "not slow" in pyproject.toml; a sweep of a whole protocol takes a while.
 test-all: .venv/test.stamp lint
-	$(BIN)/python -m pytest -m "" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "" --timeout 7200 $(PYTEST_ARGS)
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check
