@@ -157,8 +157,8 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     _FEWER_MOVES: dict.fromkeys(
         (
-            "fail", "give_up_waiting", "query", "have_no_compensation", "pause", "lose_reply", "lose_request",
-            "expire_record", "restart_downstream",
+            "query", "have_no_compensation", "pause", "lose_reply", "lose_request", "expire_record",
+            "restart_downstream",
         ),
         ("the action left out",),
     ),

@@ -86,7 +86,9 @@ def what_is_given_up_has_a_cause(s: State) -> object:
     )
 
 
-@WORKFLOW.each_step("S16", section="§10", witnesses=("an_instance_ends_undone", "a_cancelled_instance_ends"))
+@WORKFLOW.each_step(
+    "S16", section="§10", witnesses=("an_instance_ends_undone", "a_cancelled_instance_ends", "a_step_fails")
+)
 def unwinding_has_a_reason(before: State, after: State) -> object:
     """An instance unwinds when a step fails or is given up, or on a cancel or rejection that this spends."""
     return (
@@ -171,7 +173,9 @@ def a_gated_step_waits(before: State, after: State) -> object:
 
 
 @WORKFLOW.each_step(
-    "S17", section="§11", witnesses=("a_late_approval_is_honoured", "a_late_approval_is_refused")
+    "S17",
+    section="§11",
+    witnesses=("a_late_approval_is_honoured", "a_late_approval_is_refused", "an_approval_does_not_come"),
 )
 def an_approval_in_time_is_honoured(before: State, after: State) -> object:
     """A step does not fail for want of an approval before the deadline, nor while one is recorded."""

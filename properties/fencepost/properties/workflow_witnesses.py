@@ -56,6 +56,12 @@ def a_step_succeeds(s: State) -> object:
 
 
 @WORKFLOW.sometimes()
+def a_step_fails(before: State, after: State) -> object:
+    """A step that ran fails, since its effect has not happened."""
+    return some(steps, lambda x: moves(before, after, x, Status.running, Status.failed))
+
+
+@WORKFLOW.sometimes()
 def a_step_succeeds_after_takeover(before: State, after: State) -> object:
     """A step that an earlier owner sent succeeds under a later one, while another has succeeded before."""
     return before.lease_version >= 2 and some(
@@ -211,6 +217,12 @@ def a_late_approval_is_honoured(before: State, after: State) -> object:
 def a_late_approval_is_refused(before: State, after: State, step: Step) -> object:
     """An approval arrives after its deadline, and is refused."""
     return step.action == "record_request" and step.outcome == "deadline-passed"
+
+
+@WORKFLOW.sometimes()
+def an_approval_does_not_come(before: State, after: State) -> object:
+    """A step fails because nobody has approved of it in time."""
+    return some(steps, lambda x: moves(before, after, x, Status.waiting_approval, Status.failed))
 
 
 @WORKFLOW.sometimes()
