@@ -24,7 +24,7 @@ def proved() -> Report:
     return prove(Subject(effects, EFFECTS), counterexamples=False, budget_s=BUDGET_S)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # they stand in a table on a page, which the short run compares
 def test_every_claim_about_effects_is_proved_for_all_sizes(proved: Report) -> None:
     assert {f.claim.name: f.verdict.value for f in proved.findings} == {
         c.name: "PROVED" for c in EFFECTS.promises()

@@ -26,7 +26,6 @@ def _proved(*needs_off: str) -> Report:
     return prove(Subject(recovery, others), counterexamples=False, budget_s=BUDGET_S)
 
 
-@pytest.mark.slow
 def test_every_claim_about_recovery_is_proved_for_all_sizes() -> None:
     proved = prove(Subject(recovery, RECOVERY), counterexamples=False, budget_s=BUDGET_S)
     assert {f.claim.name: f.verdict.value for f in proved.findings} == {

@@ -15,7 +15,6 @@ BUDGET_S = 300.0
 """On a busy machine; alone it takes some five seconds."""
 
 
-@pytest.mark.slow
 def test_every_claim_about_replay_is_proved_for_all_sizes() -> None:
     report = prove(Subject(replay, REPLAY), counterexamples=False, budget_s=BUDGET_S)
     assert {f.claim.name: f.verdict.value for f in report.findings} == {

@@ -45,7 +45,7 @@ def test_the_changes_that_are_tried_first_exist(model: str) -> None:
     assert [scope for scope, _ in FIRST[model] if scope not in scopes] == []
 
 
-# All of them are on a page, which the short run compares.
+# That a variant breaks each claim, the short run sees elsewhere.
 @pytest.mark.parametrize(
     "model", ["core", *(pytest.param(m, marks=pytest.mark.slow) for m in BUILT_IN if m != "core")]
 )

@@ -41,7 +41,7 @@ BROKEN = {
 """By fault and claim: the length of a shortest run that breaks it, in the smallest scopes that have one."""
 
 
-# Proofs. That each claim is proved the page with the table says, too, which the short run compares.
+# Proofs.
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,11 @@ def proved() -> Report:
     return prove(Subject(workflow, WORKFLOW), counterexamples=False, budget_s=BUDGET_S)
 
 
-@pytest.mark.slow
 def test_every_claim_about_a_workflow_is_proved_for_all_sizes_and_none_is_left_out(proved: Report) -> None:
     assert {f.claim.name: f.verdict.value for f in proved.findings} == dict.fromkeys(PROMISES, "PROVED")
     assert proved.figures["invariants"] == INVARIANTS
 
 
-@pytest.mark.slow
 def test_what_is_proved_names_the_switches_that_are_off(proved: Report) -> None:
     assert proved.of("one_effect_per_intent").why.endswith(
         "by induction, with record_expired and record_volatile off"

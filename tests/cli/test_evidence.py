@@ -272,7 +272,7 @@ def test_the_first_parts_may_use_what_the_others_can_spare(monkeypatch: pytest.M
     assert told[SQLITE][1] > 30
 
 
-@pytest.mark.slow  # that of all protocols is on a page, which the short run compares
+@pytest.mark.slow  # its table is on a page, which the short run compares
 def test_evidence_of_the_core_is_complete() -> None:
     seen: list[EvidenceReport] = []
     report = evidence(model="core", scope="quick", budget_s=120, on_update=seen.append)
