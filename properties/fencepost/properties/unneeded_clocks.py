@@ -27,7 +27,7 @@ _STOPS = ("s.believes[w] = absent", "s.left[w] = 0", "always taken: `if answer",
 _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     _CUT_OFF: dict.fromkeys(("ask", "acquire", "receive", "commit"), (_UNREACHED,)),
     _OWN: {
-        "acquire": ("s.asks[w] = absent", "s.left[w] = 0"),
+        "acquire": ("s.left[w] = 0",),
         "receive": ("s.granted[w] = absent",),
         "commit": _STOPS,
         "take_effect": _STOPS,
