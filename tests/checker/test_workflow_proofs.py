@@ -11,6 +11,7 @@ from fencepost.checker.explore import check
 from fencepost.checker.proofs import prove
 from fencepost.checker.smt import ProofResult
 from fencepost.checker.smt import prove as induct
+from fencepost.checker.smt.obligations import DOMAINS, FAULTS
 from fencepost.checker.subject import Subject
 from fencepost.checker.verdicts import Report, Verdict
 from fencepost.model import Scope
@@ -79,9 +80,13 @@ def _induction(promises: Iterable[str], invariants: Iterable[str]) -> ProofResul
 
 @cache
 def _rests_on() -> dict[str, frozenset[str]]:
-    """By claim: the invariants and claims that its proof uses, directly or through others."""
+    """By claim: the invariants and claims that its proof uses, directly or through others.
+
+    Each proof rests on what shows that steps write numbers of their domains and read only what is there.
+    """
     result = _induction(PROMISES, INVARIANTS)
-    return {name: result.rests_on(name) for name in PROMISES}
+    standing = result.rests_on(DOMAINS) | result.rests_on(FAULTS)
+    return {name: (result.rests_on(name) | standing) - {name} for name in PROMISES}
 
 
 @pytest.mark.slow
