@@ -21,6 +21,7 @@ from fencepost.reference.values import (
     FINISHED,
     Answer,
     ArgumentError,
+    Ok,
     Owner,
     Refused,
     Row,
@@ -29,6 +30,7 @@ from fencepost.reference.values import (
 )
 from fencepost.reference.values_inbox import (
     Beginning,
+    Request,
     Requested,
     approval,
     cancellation,
@@ -311,20 +313,39 @@ def decide(
     request_id: str,
     reason: str | None = None,
 ) -> Answer[Requested]:
-    """Decide what becomes of a step that waits for a person (§5, §12).
+    """Decide what becomes of a step that waits for a person now (§5, §12).
 
     `running` sends the same intent again, `succeeded`, `failed`, `cancelled` and, of a compensation,
     `compensated` settle it. Where keys are kept a worker first writes a tombstone, so that nothing of the
     step can still happen, and what that finds out goes before the decision: a receipt is taken over, and a
-    step whose effect happened is not called failed. What nobody can prove is marked attested. Refused
+    step whose effect happened is not called failed. What nobody can prove is marked attested.
+
+    A decision is about what has happened until now: it counts until the step leaves the person's hands, and
+    of several the newest that can be honoured. Refused `illegal-transition` if the step waits for nobody,
     `finished`, `no-such-step`, `no-such-instance`. Raises `ArgumentError` for another status.
     """
     asked = operator_decision(request_id, requester=requester, step=step, status=status, reason=reason)
-    return store.request(instance, asked)
+    return _decided(store, instance, asked)
 
 
 def resume(
     store: Store, instance: str, *, requester: str, request_id: str, reason: str | None = None
 ) -> Answer[Requested]:
-    """Decide that an instance that waits for a person goes on where it was (§8): after other code, say."""
-    return store.request(instance, resumption(request_id, requester=requester, reason=reason))
+    """Decide that an instance that waits for a person goes on where it was (§8): after other code, say.
+
+    Refused `illegal-transition` if it waits for nobody, `finished`, `no-such-instance`.
+    """
+    return _decided(store, instance, resumption(request_id, requester=requester, reason=reason))
+
+
+def _decided(store: Store, instance: str, asked: Request) -> Answer[Requested]:
+    """Record a decision, if a person is asked for one; one that is known is answered as before."""
+    seen = store.read(instance)
+    if isinstance(seen, Ok) and seen.value.status not in FINISHED:
+        row = seen.value
+        known = any(each.request.request_id == asked.request_id for each in store.inbox(instance))
+        waiting = {each.step: each.status is StepStatus.MANUAL_INTERVENTION for each in row.steps}
+        waits = row.manual_cause is not None if asked.step is None else waiting.get(asked.step, True)
+        if not (known or waits):
+            return Refused(codes.ILLEGAL_TRANSITION, row)
+    return store.request(instance, asked)

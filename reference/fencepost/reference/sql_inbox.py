@@ -235,15 +235,24 @@ select instance
                  where asked.instance = it.instance and asked.consumed_by is null and"""
 
 # Whether a request can be honoured as things stand. One that cannot stays in the inbox, and is no work: an
-# approval of something else, a second one, or a decision that §5 does not have for the step, or that is
-# contradicted by a receipt, be that the step's or one that was handed in late.
+# approval of something else, a second one, or a decision that §5 does not have for the step, that is
+# contradicted by a receipt, be that the step's or one that was handed in late, or that is about an earlier
+# time (`standing.py`): it was made before the step was handed over, or a later one has been honoured.
 _HONOURABLE: Final = """
        case kind
            when 'cancel' then manual_cause is null
            when 'approval-decision' then manual_cause is null and about.status = 'waiting_approval'
                and asked.fingerprint = approval_fingerprint
                and asked.intent_version = ifnull(about.intent_version, 0) + 1
-           when 'operator-decision' then iif(asked.step is null, manual_cause is not null,
+           when 'operator-decision' then not exists (
+               select 1 from inbox as later
+                where later.instance = it.instance and later.kind = 'operator-decision'
+                  and later.step is asked.step and later.number > asked.number
+                  and later.consumed_by is not null)
+             and iif(asked.step is null, manual_cause is not null,
+               asked.recorded_at_ms >= (select committed_at_ms from event_log as handed
+                                         where handed.instance = it.instance
+                                           and handed.state_version = about.state_version) and
                manual_cause is null and about.status = 'manual_intervention'
                and (from_status = 'compensating') = (decision = 'compensated')
                and case decision
