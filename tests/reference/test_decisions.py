@@ -11,10 +11,12 @@ from fencepost.reference import (
     RequestKind,
     StepStatus,
     Store,
+    cancel,
     decide,
     observe_downstream,
     operator_decision,
     resume,
+    status,
 )
 
 from .orders import NAME, MakeOrders, Orders, maker, order
@@ -140,6 +142,20 @@ def test_an_instance_is_resumed_as_often_as_somebody_was_asked(make: MakeOrders)
         assert world.row().manual_cause is not None
         assert world.work(BOB, workflows=(order(),)) == []
         assert world.row().manual_cause is not None
+
+
+def test_the_status_tells_what_was_decided_and_is_not_yet_honoured(make: MakeOrders) -> None:
+    world = handed_over(make)
+    with world.opened() as (store, _):
+        assert ok(status(store, NAME)).waits_for.startswith("a person: reserve: ")
+        said(world, SUCCEEDED, "eve")
+        seen = ok(status(store, NAME))
+        assert (seen.waits_for, seen.next) == ("", "decide reserve")
+        ok(cancel(store, NAME, requester="zoe"))
+        assert ok(status(store, NAME)).next == "decide reserve"
+        world.work(BOB)
+        seen = ok(status(store, NAME))
+        assert (seen.status, seen.waits_for, seen.next) == ("cancelled", "", "")
 
 
 def until_resumed(point: str) -> None:

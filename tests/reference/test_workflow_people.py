@@ -54,9 +54,12 @@ def test_nothing_happens_before_the_approval_and_one_approval_serves_once(make: 
     world.work(ADA, workflows=(workflow,))
     assert (world.statuses(), world.effects()) == ({"pay": "waiting_approval"}, [])
     with world.opened() as (store, _):
+        assert ok(status(store, NAME)).waits_for == "approval of pay"
         first = ok(approve(store, NAME, step="pay", requester="eve"))
         assert ok(approve(store, NAME, step="pay", requester="eve")) == first
-        assert ok(status(store, NAME)).waits_for == "approval of pay"
+        seen = ok(status(store, NAME))
+        assert (seen.waits_for, seen.next) == ("", "approved pay")
+        assert seen.lines[-1] == "a worker can go on: approved pay"
     world.work(BOB, workflows=(workflow,))
     assert (world.row().status, world.effects()) == ("succeeded", ["payment pay"])
     assert world.step("pay").approved_by == first.number

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fencepost.reference.planning import waits_for
+from fencepost.reference.planning import What, next_todo, waits_for
+from fencepost.reference.standing import standing
 from fencepost.reference.store import Store
 from fencepost.reference.values import (
     FINISHED,
@@ -24,7 +25,8 @@ class StatusView:
     """Where an instance stands: its row with its steps, why, and what it waits for, in words.
 
     `why` is the cause of its unwinding, if it does or did; `waits_for` is empty if a worker can go on, or if
-    it is finished.
+    it is finished; `next` is what a worker does, if it can go on: what was asked for and is not yet honoured
+    counts.
     """
 
     instance: str
@@ -32,13 +34,15 @@ class StatusView:
     why: str
     waits_for: str
     row: Row
+    next: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The same as lines to be read."""
         head = f"{self.instance}: {self.status}" + (f", {self.why}" if self.why else "")
         waits = (f"waits for {self.waits_for}",) if self.waits_for else ()
-        return (head, *map(_step_line, self.row.steps), *waits)
+        goes_on = (f"a worker can go on: {self.next}",) if self.next else ()
+        return (head, *map(_step_line, self.row.steps), *waits, *goes_on)
 
 
 def status(store: Store, instance: str) -> Answer[StatusView]:
@@ -47,15 +51,11 @@ def status(store: Store, instance: str) -> Answer[StatusView]:
     if isinstance(seen, Refused):
         return seen
     row = seen.value
-    return Ok(
-        StatusView(
-            instance,
-            row.status,
-            row.unwinding_cause or "",
-            "" if row.status in FINISHED else waits_for(row),
-            row,
-        )
-    )
+    todo = next_todo(row, standing(store, row), store.now_ms())
+    over = row.status in FINISHED
+    waits = "" if over or todo.what is not What.WAIT else waits_for(row)
+    goes_on = "" if over or todo.what is What.WAIT else f"{todo.what} {todo.step}".rstrip()
+    return Ok(StatusView(instance, row.status, row.unwinding_cause or "", waits, row, goes_on))
 
 
 def events(store: Store, instance: str) -> tuple[str, ...]:
