@@ -44,7 +44,14 @@ def test_every_scope_is_pinned() -> None:
     assert set(PINNED) == set(effects.scopes)
 
 
-@pytest.mark.parametrize("scope", list(effects.scopes))
+IN_THE_TABLE = ("small", "rederived", "fenced-queryable")
+"""Scopes of which a table on a page speaks, which the short run compares."""
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [pytest.param(s, marks=pytest.mark.slow if s in IN_THE_TABLE else ()) for s in effects.scopes],
+)
 def test_no_claim_is_refuted_in_a_scope_and_those_that_it_exercises_hold(scope: str) -> None:
     report = check(Subject(effects, EFFECTS), scope=scope, traces=False)
     counts = {k: report.figures[k] for k in ("states", "transitions", "cut")}

@@ -45,7 +45,10 @@ def test_every_scope_is_pinned() -> None:
     assert set(PINNED) == set(recovery.scopes)
 
 
-@pytest.mark.parametrize("scope", list(recovery.scopes))
+@pytest.mark.parametrize(
+    "scope",
+    [pytest.param(s, marks=pytest.mark.slow if s == "answers-lost" else ()) for s in recovery.scopes],
+)
 def test_no_claim_is_refuted_in_a_scope_and_those_that_it_exercises_hold(scope: str) -> None:
     report = check(Subject(recovery, RECOVERY), scope=scope, traces=False)
     counts = {k: report.figures[k] for k in ("states", "transitions", "cut")}

@@ -119,7 +119,9 @@ def test_each_claim_that_an_invariant_is_said_to_support_rests_on_it() -> None:
 # The same in finite scopes.
 
 
-@pytest.mark.parametrize("scope", SMALL)
+@pytest.mark.parametrize(
+    "scope", [pytest.param(s, marks=() if s == "attested" else pytest.mark.slow) for s in SMALL]
+)
 def test_every_invariant_of_the_proofs_holds_in_each_scope(scope: str) -> None:
     report = check(Subject(workflow, WORKFLOW), scope=scope, claims=INVARIANTS, traces=False)
     assert {f.claim.name: f.verdict.value for f in report.findings} == dict.fromkeys(INVARIANTS, "BOUNDED")

@@ -66,8 +66,8 @@ def vars_of(adapter: SqliteAdapter) -> dict[str, Any]:
     [
         ({Ability.FENCED}, set(), "every_step_is_the_models"),
         ({Ability.KEYED}, set(), "every_step_is_the_models"),
-        ({Ability.REVISIONED}, set(), "every_step_is_the_models"),
-        ({Ability.QUERYABLE}, set(), "every_step_is_the_models"),
+        pytest.param({Ability.REVISIONED}, set(), "every_step_is_the_models", marks=pytest.mark.slow),
+        pytest.param({Ability.QUERYABLE}, set(), "every_step_is_the_models", marks=pytest.mark.slow),
         (set(), {Ability.KEYED}, "every_step_is_the_models"),
     ],
     ids=str,

@@ -28,6 +28,7 @@ def test_an_effect_and_its_record_in_two_transactions_let_an_intent_take_effect_
     assert any("lets an intent take effect at most once" in line for line in report.lines())
 
 
+@pytest.mark.slow
 def test_a_tape_of_effects_is_run_again_with_the_model_of_effects(tmp_path: Path) -> None:
     statements = BROKEN_DOWNSTREAMS["effect-and-record-in-two-transactions"]
     broken = make_sqlite(downstream=[Ability.KEYED], downstream_statements=statements)

@@ -80,8 +80,7 @@ def test_they_are_named_after_variants_of_the_model_where_it_has_them() -> None:
 
 
 IN_THE_MAIN_JOB = (
-    "hash-not-compared-without-a-key", "hash-alone", "versions-not-compared", "checked-only-before",
-    "damaged-is-none", "says-nothing", "definition-not-compared",
+    "hash-alone", "versions-not-compared", "damaged-is-none", "says-nothing", "definition-not-compared",
 )  # fmt: skip
 
 

@@ -71,6 +71,7 @@ def test_check_then_act_is_wrong_only_between_two_statements_and_the_cause_says_
     assert "again  replay_tape('" in text
 
 
+@pytest.mark.slow  # a table on a page, which the short run compares, says so too
 def test_the_reference_holds_everything_in_all_interleavings() -> None:
     found = verify_statements(make_sqlite(), faults=False)
     assert found.refuted == ()

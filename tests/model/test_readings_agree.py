@@ -95,7 +95,13 @@ CORE_SCOPES = {
 }
 
 
-@pytest.mark.parametrize("scope", CORE_SCOPES.values(), ids=CORE_SCOPES)
+@pytest.mark.parametrize(
+    "scope",
+    [
+        pytest.param(s, id=name, marks=pytest.mark.slow if s.sizes["worker"] > 1 else ())
+        for name, s in CORE_SCOPES.items()
+    ],
+)
 def test_the_core_and_its_claims_mean_the_same_run_and_traced(scope: Scope) -> None:
     both = Both(core, scope)
     for claim in CORE.claims.values():
