@@ -32,13 +32,11 @@ LEASE = {(2, 3): (18_092, 95_016, 26), (3, 4): (991_060, 7_503_211, 34), (3, 5):
 """(workers, versions): distinct states, transitions, levels, as other tools count them."""
 
 
-def search(model: Any, claims: tuple[Callable[..., Any], ...], threads: int = 1) -> Any:
+def search(model: Any, claims: tuple[Callable[..., Any], ...]) -> Any:
     """One compiled search with all claims checked."""
     from fencepost.checker.native import StateClaim, explore
 
-    return explore(
-        model, claims=[StateClaim(c.__name__, model.state_claim(c)) for c in claims], threads=threads
-    )
+    return explore(model, claims=[StateClaim(c.__name__, model.state_claim(c)) for c in claims])
 
 
 def counts() -> list[str]:
