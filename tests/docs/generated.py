@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from fencepost.checker.subject import BUILT_IN, BuiltIn
@@ -11,6 +13,7 @@ from fencepost.model import ModelError, outside
 from fencepost.model.lint import check_function
 from fencepost.properties import REGISTRY, Claim, Kind
 from fencepost.properties.refusals import as_markdown
+from fencepost.reference import session
 
 from ..conformance import caught  # noqa: TID252  # directories of tests are no packages
 from .pages import row
@@ -215,6 +218,24 @@ def builtins() -> str:
     for name, instead in outside._BUILTINS.items():
         by_remedy.setdefault(instead, []).append(f"`{name}`")
     return table(("not", "instead"), ((", ".join(names), instead) for instead, names in by_remedy.items()))
+
+
+def ways_to_end() -> str:
+    """How a pass of a worker may end, as the members of `Ended` say below themselves."""
+    (ended,) = (
+        node
+        for node in ast.parse(inspect.getsource(session)).body
+        if isinstance(node, ast.ClassDef) and node.name == "Ended"
+    )
+    said = []
+    for member, docstring in pairwise(ended.body[1:]):
+        if isinstance(member, ast.Assign) and isinstance(member.targets[0], ast.Name):
+            assert isinstance(docstring, ast.Expr), member.targets[0].id
+            assert isinstance(docstring.value, ast.Constant), member.targets[0].id
+            name = getattr(session.Ended, member.targets[0].id).value
+            said.append((f"`{name}`", " ".join(str(docstring.value.value).split())))
+    assert len(said) == len(session.Ended)
+    return table(("It ended", "which means"), said)
 
 
 def modules() -> str:

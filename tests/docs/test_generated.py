@@ -35,6 +35,12 @@ def test_the_page_of_implementations_lists_the_stores_that_are_refuted() -> None
     settle(page, text, with_region(text, "broken-stores", generated.broken_stores()))
 
 
+def test_the_page_of_workflows_lists_how_a_pass_may_end() -> None:
+    page = PROJECT / "docs" / "your-own-workflow.md"
+    text = page.read_text(encoding="utf-8")
+    settle(page, text, with_region(text, "ended", generated.ways_to_end()))
+
+
 @pytest.mark.parametrize("name", ["statements", "builtins", "modules"])
 def test_the_page_of_the_language_lists_what_it_forbids(name: str, tmp_path: Path) -> None:
     made = {
