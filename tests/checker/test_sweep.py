@@ -9,9 +9,9 @@ from tests.checker.support import lock, lock_claims
 
 from fencepost.checker.subject import Subject, core_subject
 from fencepost.checker.sweeps import KINDS, SweepReport, sweep
-from fencepost.model import BOOLEAN, Counter, Protocol, State
+from fencepost.model import BOOLEAN, Counter, Protocol, State, when
 from fencepost.model.core import core
-from fencepost.model.mutate import ANSWER, GUARD, REFUSAL, mutants, with_lines, without
+from fencepost.model.mutate import ANSWER, GUARD, REFUSAL, mutants, pairs, with_lines, without
 from fencepost.model.run import Runner
 from fencepost.properties.unneeded import UNNEEDED
 
@@ -163,3 +163,34 @@ def test_what_a_helper_writes_that_only_a_helper_reaches_is_a_change() -> None:
         again(s)
 
     assert "go: without `s.marks = s.marks + 2`" in [m.name for m in mutants(p)]
+
+
+def test_two_lines_of_one_action_are_changed_together() -> None:
+    p = Protocol("two lines")
+    p.variable("marks", Counter("mark"), 0, home="here", meaning="marks so far")
+    p.scope("one", sizes={}, bounds={"mark": 4}, why="enough")
+
+    @p.action("somebody")
+    def go(s: State) -> None:
+        """Three marks are made."""
+        s.marks = s.marks + 1
+        s.marks += 2
+
+    gone = without(p, "none", go=("s.marks + 1", "s.marks += 2"))
+    assert [_marks(p), _marks(gone)] == [3, 0]
+
+
+def test_two_guards_of_one_action_are_removed_together() -> None:
+    p = Protocol("two guards")
+    p.variable("marks", Counter("mark"), 0, home="here", meaning="marks so far")
+    p.scope("one", sizes={}, bounds={"mark": 4}, why="enough")
+
+    @p.action("somebody")
+    def go(s: State) -> None:
+        """A mark is made, which two guards forbid."""
+        when(s.marks > 1)
+        when(s.marks > 2)
+        s.marks = s.marks + 1
+
+    (both,) = pairs(p, {m.name for m in mutants(p, (GUARD,))})
+    assert _marks(both.protocol) == 1

@@ -346,11 +346,13 @@ def _use_made(
 
 
 def _same_text(wanted: FunctionType, function: FunctionType) -> bool:
-    a, b = wanted.__code__, function.__code__
+    a, b = (_WRITTEN.get(f.__code__, f.__code__) for f in (wanted, function))
     return (a.co_filename, a.co_firstlineno, a.co_name) == (b.co_filename, b.co_firstlineno, b.co_name)
 
 
 _EDITED_TREES: dict[CodeType, ast.AST] = {}
+_WRITTEN: dict[CodeType, CodeType] = {}
+"""What was written, by what became of it: that has no decorators, and so begins on another line."""
 
 
 def _edited(function: FunctionType, place: _Place) -> FunctionType:
@@ -383,6 +385,7 @@ def _edited(function: FunctionType, place: _Place) -> FunctionType:
     module = ast.fix_missing_locations(ast.Module(body, []))
     code = _find(compile(module, function.__code__.co_filename, "exec"), function.__name__)
     _EDITED_TREES[code] = new
+    _WRITTEN[code] = _WRITTEN.get(function.__code__, function.__code__)
     names = {**function.__globals__, "answer_refused_unless__": answer_refused_unless}
     return _with_globals(function, code, names)
 
