@@ -29,6 +29,8 @@ BREAKS = {
     "runs-without-an-approval": ("a_gated_step_waits", 3),
     "approval-after-its-deadline": ("approvals_are_recorded_in_time", 7),
     "deadline-passes-over-an-approval": ("an_approval_in_time_is_honoured", 8),
+    "decides-what-nobody-asked": ("a_decision_is_about_what_waits", 3),
+    "former-decision-stands": ("a_decision_is_about_what_waits", 10),
     "undoes-what-is-undone": ("legal_transitions_only", 13),
     "undoes-what-cannot-be": ("compensation_in_order", 10),
     "success-not-dated": ("successes_are_dated", 6),

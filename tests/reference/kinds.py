@@ -33,6 +33,7 @@ from .lifecycle import (
     asked,
     begun,
     commit,
+    decided_unasked,
     intent_of,
     started,
     succeeded,
@@ -191,8 +192,9 @@ def make(store: Store, clock: Clock, kind: Kind, situation: str, instance: str) 
             "other", requester="ada", step="it", key="another", fingerprint="another", receipt="receipt of it"
         ),
     }
+    decisions: dict[str, Request] = {}
     for status in (RUNNING, SUCCEEDED, FAILED, CANCELLED, COMPENSATED):
-        requests[f"decided {status}"] = operator_decision(status, requester="eve", step="it", status=status)
+        decisions[f"decided {status}"] = operator_decision(status, requester="eve", step="it", status=status)
     if gated and kind.decided:
         for name, print_, approved in (
             ("approved", "print of it", True),
@@ -211,6 +213,7 @@ def make(store: Store, clock: Clock, kind: Kind, situation: str, instance: str) 
                 intent_version=version,
             )
     numbers = {name: asked(store, request, instance) for name, request in requests.items()}
+    numbers |= {name: decided_unasked(store, request, instance) for name, request in decisions.items()}
     for number, changes in enumerate(kind.commits):
         if kind.unwinds_before == number:
             ok(commit(store, instance=instance, move=UNWIND))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from fencepost.reference import (
+    STATEMENTS,
     Answer,
     Beginning,
     Commit,
@@ -22,6 +23,7 @@ from fencepost.reference import (
     compensation_key,
     step_key,
 )
+from fencepost.reference.records import request_parameters, requested_of
 
 from .support import ADA, ok
 
@@ -90,6 +92,17 @@ def asked(store: Store, request: Request, instance: str = "order-1") -> int:
     """The number under which a request stands in the inbox."""
     recorded: Requested = ok(store.request(instance, request))
     return recorded.number
+
+
+def decided_unasked(store: Store, request: Request, instance: str = "order-1") -> int:
+    """The number of a decision that is in the inbox although, it may be, nobody was asked: past the guard."""
+    (guard,) = (
+        line for line in STATEMENTS.request.splitlines() if line.endswith("refuse: nothing-to-decide")
+    )
+    arguments = {**request_parameters(request), "instance": instance, "now_ms": store.now_ms()}
+    recording = store._connection.execute(STATEMENTS.request.replace(f"{guard}\n", ""), arguments)
+    ((recorded),) = recording.fetchall()
+    return requested_of(recorded).number
 
 
 def step_of(store: Store, step: str, instance: str = "order-1") -> StepRow:

@@ -8,13 +8,11 @@ import pytest
 
 from fencepost.reference import (
     Owner,
-    RequestKind,
     StepStatus,
     Store,
     cancel,
     decide,
     observe_downstream,
-    operator_decision,
     resume,
     status,
 )
@@ -96,7 +94,7 @@ def test_a_step_that_waits_for_nobody_is_not_decided(to: StepStatus, make: MakeO
     world = make(**KEYED)
     with world.opened() as (store, _):
         answer = decide(store, NAME, step="reserve", status=to, requester="eve", request_id="early")
-        assert code(answer) == "illegal-transition"
+        assert code(answer) == "nothing-to-decide"
         assert store.inbox(NAME) == ()
 
 
@@ -115,22 +113,20 @@ def test_a_decision_that_is_known_is_answered_as_before(make: MakeOrders) -> Non
         assert again(store) == first
 
 
-def test_what_was_decided_before_anybody_was_asked_is_not_honoured(make: MakeOrders) -> None:
-    world = make(**OPAQUE)
-    early = operator_decision("early", requester="eve", step="reserve", status=SUCCEEDED)
+def test_a_decision_that_is_overtaken_is_over_with_the_one_that_is_honoured(make: MakeOrders) -> None:
+    world = handed_over(make)
+    said(world, FAILED, "alice")
+    said(world, SUCCEEDED, "bob")
+    world.work(BOB)
     with world.opened() as (store, _):
-        ok(store.request(NAME, early))  # the store itself takes it
-    world.clock.now_ms += 1
-    lose(world)
-    with world.opened() as (store, _):
-        (left,) = (each for each in store.inbox(NAME) if each.request.kind is RequestKind.OPERATOR_DECISION)
-        assert left.consumed_by is None
+        over = {each.request.requester: each.consumed_by for each in store.inbox(NAME)}
+    assert over["alice"] == over["bob"] == world.step("reserve").state_version
 
 
 def test_an_instance_is_resumed_as_often_as_somebody_was_asked(make: MakeOrders) -> None:
     world = make(**KEYED)
     with world.opened() as (store, _):
-        assert code(resume(store, NAME, requester="eve", request_id="early")) == "illegal-transition"
+        assert code(resume(store, NAME, requester="eve", request_id="early")) == "nothing-to-decide"
         world.work(ADA, workflows=(LATER,))
         for who in ("alice", "bob"):
             ok(resume(store, NAME, requester=who, request_id=f"resumed by {who}"))

@@ -48,6 +48,7 @@ from .lifecycle import (
     asked,
     begun,
     commit,
+    decided_unasked,
     intent_of,
     started,
     step_of,
@@ -286,11 +287,12 @@ def test_a_decision_about_a_step_does_not_resume_an_instance_nor_the_other_way(s
     begun(store, StepPlan("charge"))
     ok(commit(store, started("charge")))
     ok(commit(store, StepChange("charge", MANUAL, reason="it may have happened")))
-    resumed = asked(store, resumption("r", requester="eve"))
+    assert code(store.request("order-1", resumption("r", requester="eve"))) == "nothing-to-decide"
+    resumed = decided_unasked(store, resumption("r", requester="eve"))
     assert code(commit(store, StepChange("charge", SUCCEEDED, decision=resumed))) == "no-such-request"
-    decided = asked(store, operator_decision("d", requester="eve", step="charge", status=SUCCEEDED))
+    number = asked(store, operator_decision("d", requester="eve", step="charge", status=SUCCEEDED))
     ok(commit(store, move=HAND_OVER))
-    back = Move(InstanceStatus.RUNNING, decision=decided)
+    back = Move(InstanceStatus.RUNNING, decision=number)
     assert code(commit(store, move=back)) == "illegal-transition"
 
 

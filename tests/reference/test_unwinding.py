@@ -35,6 +35,7 @@ from .lifecycle import (
     asked,
     begun,
     commit,
+    decided_unasked,
     started,
     step_of,
     succeeded,
@@ -341,7 +342,7 @@ def test_an_instance_moves_as_the_oracle_says_and_not_otherwise(store: Store) ->
             ok(commit(store, instance=instance, move=UNWIND))
         if came.endswith("waiting"):
             ok(commit(store, instance=instance, move=HAND_OVER))
-        number = asked(store, resumption("on", requester="eve"), instance)
+        number = decided_unasked(store, resumption("on", requester="eve"), instance)
         goes = Move(
             status,
             cause=cause,

@@ -111,6 +111,11 @@ REGISTRY: tuple[Refusal, ...] = (
         "Do not start it. A step that waits for the approval is committed as failed; otherwise unwind.",
     ),
     Refusal(
+        "nothing-to-decide",
+        "The step, or the instance, is in nobody's hands, so no decision about it is asked for.",
+        "Read the row again: decide about what happened until now, and only once you are asked.",
+    ),
+    Refusal(
         "not-due",
         "The timer, or the deadline that the commit appeals to, lies after the store's now.",
         "Wait until it is due on the store's now, then commit again.",

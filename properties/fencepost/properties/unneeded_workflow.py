@@ -32,6 +32,12 @@ _FORGOTTEN = (
     "fault on, which S10 does not need off, this is what keeps a receipt true: see RESULTS_FORGOTTEN."
 )
 
+_ASKED = (
+    "A second lock behind the same door: a decision stands in the inbox only while its step waits for one, "
+    "and of a compensation the unwinding is in the way. The variants by-hand-whatever-it-was and "
+    "attests-whatever-it-was have both locks open."
+)
+
 _STANDS_STILL = (
     "A worker that is down takes itself for no owner and is unsure of nothing. One that stands still, and "
     "yet moves, does what it could have done before, or will do when it goes on."
@@ -108,6 +114,10 @@ _REASONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     _AT_ONCE: dict.fromkeys((*_STEP_COMMITS, "finish"), ('"stale-state-version"',)),
     _NOTHING_LEFT: dict.fromkeys(_STEP_COMMITS, ('"finished"',)),
     _READ: {"give_up": ('"illegal-transition"', "when(sees_under_way(s, w, x))")},
+    _ASKED: {
+        "run_by_hand": ('"illegal-transition"',),
+        "attest": ('refuse_unless(s.status[x] == Status.manual_intervention, "illegal-transition")',),
+    },
     _DECLINES: {"decide_call": ("without `refuse_unless(not declines",)},
     _FORGOTTEN: {"merge": ("s.result_of[r] == s.intent[x]",)},
     _STANDS_STILL: dict.fromkeys(

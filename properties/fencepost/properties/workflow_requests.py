@@ -13,6 +13,7 @@ from fencepost.model.workflow.state import (
     Status,
     Wish,
     intent_versions,
+    is_decision,
     requests,
     steps,
 )
@@ -331,7 +332,13 @@ def does_as_asked(before: State, after: State, r: Element, x: Element) -> object
     if before.wish[r] == Wish.late_result:
         is_its_own = before.result_of[r] == before.intent[x]
         return is_its_own and runs(before, x) and after.status[x] == Status.succeeded
-    return before.status[x] == Status.manual_intervention and decides_so(before, r, after.status[x])
+    # Of several decisions one is honoured, and all are over with it.
+    return before.status[x] == Status.manual_intervention and some(
+        requests,
+        lambda q: (
+            is_spent(before, after, q) and before.about[q] == x and decides_so(before, q, after.status[x])
+        ),
+    )
 
 
 @WORKFLOW.each_step("S26", section="§4", witnesses=("a_late_result_is_merged", "a_late_result_stays"))
@@ -422,6 +429,21 @@ def a_person_decides(before: State, after: State) -> object:
             )
         ),
     )  # fmt: skip
+
+
+@WORKFLOW.always("S26", section="§12", witnesses=("a_decision_is_overtaken", "nobody_was_asked"))
+def a_decision_is_about_what_waits(s: State) -> object:
+    """A decision that stands in the inbox is about a step that waits for one, as it was handed over."""
+    return every(
+        requests,
+        steps,
+        lambda r, x: (
+            s.stands[r] != Stands.inbox
+            or not is_decision(s, r)
+            or s.about[r] != x
+            or s.status[x] == Status.manual_intervention
+        ),
+    )
 
 
 @derived

@@ -17,6 +17,7 @@ from fencepost.model.workflow.state import (
     steps,
 )
 from fencepost.properties.workflow import WORKFLOW, lands, moves, waits_for_a_person
+from fencepost.properties.workflow_requests import is_spent
 
 
 @derived
@@ -284,6 +285,27 @@ def a_late_result_stays(before: State, after: State) -> object:
 def an_operator_attests(before: State, after: State) -> object:
     """An operator's word settles a step."""
     return some(steps, lambda x: after.attested[x] and not before.attested[x])
+
+
+@WORKFLOW.sometimes()
+def a_decision_is_overtaken(before: State, after: State) -> object:
+    """Two decisions are over with one commit, of which it honours one."""
+    return some(
+        requests,
+        requests,
+        lambda q, r: (
+            q != r
+            and before.wish[q] != before.wish[r]
+            and is_spent(before, after, q)
+            and is_spent(before, after, r)
+        ),
+    )
+
+
+@WORKFLOW.sometimes()
+def nobody_was_asked(before: State, after: State, step: Step) -> object:
+    """A decision arrives about a step that waits for none, and is refused."""
+    return step.action == "record_request" and step.outcome == "nothing-to-decide"
 
 
 @WORKFLOW.sometimes()

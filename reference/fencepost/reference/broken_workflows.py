@@ -123,6 +123,8 @@ BROKEN_WORKFLOWS: Mapping[str, Statements] = {
     "approval-after-its-deadline": replace(_S, request=_without(_S.request, "from passed")),
     "deadline-passes-over-an-approval": replace(_S, change_step=_without(_CHANGE, "from undecided")),
     # §12: compensations, and what a person says.
+    "decides-what-nobody-asked": replace(_S, request=_without(_S.request, "from asks")),
+    "former-decision-stands": replace(_S, overtake=_with(_S.overtake, "step is :step", "false")),
     "undoes-what-is-undone": replace(_S, compensate_step=_UNDONE_AGAIN),
     "undoes-what-cannot-be": replace(_S, compensate_step=_without(_UNDO, "compensation > ''")),
     "success-not-dated": replace(_S, change_step=_DATED_ALIKE),

@@ -59,6 +59,9 @@ NO_SUCH_NOTIFICATION: Final = "no-such-notification"
 NO_SUCH_REQUEST: Final = "no-such-request"
 """The inbox has no unconsumed request of that number that asks for this (§4)."""
 
+NOTHING_TO_DECIDE: Final = "nothing-to-decide"
+"""The step, or the instance, is in nobody's hands, so no decision about it is asked for (§12)."""
+
 NO_SUCH_STEP: Final = "no-such-step"
 """The instance has no step of that name, or none with a gate for an approval (§11)."""
 
@@ -128,7 +131,7 @@ PRECEDENCE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         # A trigger, a request or a migration that is already known is answered before the other reasons.
         "begin": (INSTANCE_EXISTS,),
         "redeliver": (NO_SUCH_INSTANCE, KEY_CONFLICT),
-        "request": (NO_SUCH_INSTANCE, FINISHED, NO_SUCH_STEP, DEADLINE_PASSED),
+        "request": (NO_SUCH_INSTANCE, FINISHED, NO_SUCH_STEP, DEADLINE_PASSED, NOTHING_TO_DECIDE),
         "register_migration": (KEY_CONFLICT,),
         "deliver": (NO_SUCH_NOTIFICATION, KEY_CONFLICT),
         "vouch": (NO_SUCH_INSTANCE, LEASE_LIVE, STALE_STATE_VERSION),

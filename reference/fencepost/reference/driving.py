@@ -17,7 +17,6 @@ from fencepost.reference.keys import fingerprint
 from fencepost.reference.passes import OvertakenError, Pass, reading
 from fencepost.reference.planning import STARTS, Todo, What, next_todo
 from fencepost.reference.session import TRIES, Ended, Run, RunEndsError, Session, begin
-from fencepost.reference.standing import standing
 from fencepost.reference.store import Store
 from fencepost.reference.telling import tell
 from fencepost.reference.values import (
@@ -153,7 +152,7 @@ def _advised(store: Store, instance: str, workflows: Sequence[Workflow], *, star
     if row.definition is None or all(workflow.id != row.definition.id for workflow in workflows):
         why = "other code" if row.definition is None else f"code of {row.definition.id!r}"
         raise RunEndsError(Run(Ended.WAITING, instance, why=why))
-    requests = reading(instance, lambda: standing(store, row))
+    requests = reading(instance, lambda: store.inbox(instance, unconsumed=True))
     todo = next_todo(row, requests, reading(instance, store.now_ms))
     workflow, migration = code_for(row, workflows)
     migrates = migration is not None and _may_leave(row, todo)

@@ -21,7 +21,6 @@ from fencepost.reference.values import (
     FINISHED,
     Answer,
     ArgumentError,
-    Ok,
     Owner,
     Refused,
     Row,
@@ -30,7 +29,6 @@ from fencepost.reference.values import (
 )
 from fencepost.reference.values_inbox import (
     Beginning,
-    Request,
     Requested,
     approval,
     cancellation,
@@ -321,11 +319,11 @@ def decide(
     step whose effect happened is not called failed. What nobody can prove is marked attested.
 
     A decision is about what has happened until now: it counts until the step leaves the person's hands, and
-    of several the newest that can be honoured. Refused `illegal-transition` if the step waits for nobody,
+    of several the newest that can be honoured. Refused `nothing-to-decide` if the step waits for nobody,
     `finished`, `no-such-step`, `no-such-instance`. Raises `ArgumentError` for another status.
     """
     asked = operator_decision(request_id, requester=requester, step=step, status=status, reason=reason)
-    return _decided(store, instance, asked)
+    return store.request(instance, asked)
 
 
 def resume(
@@ -333,19 +331,6 @@ def resume(
 ) -> Answer[Requested]:
     """Decide that an instance that waits for a person goes on where it was (§8): after other code, say.
 
-    Refused `illegal-transition` if it waits for nobody, `finished`, `no-such-instance`.
+    Refused `nothing-to-decide` if it waits for nobody, `finished`, `no-such-instance`.
     """
-    return _decided(store, instance, resumption(request_id, requester=requester, reason=reason))
-
-
-def _decided(store: Store, instance: str, asked: Request) -> Answer[Requested]:
-    """Record a decision, if a person is asked for one; one that is known is answered as before."""
-    seen = store.read(instance)
-    if isinstance(seen, Ok) and seen.value.status not in FINISHED:
-        row = seen.value
-        known = any(each.request.request_id == asked.request_id for each in store.inbox(instance))
-        waiting = {each.step: each.status is StepStatus.MANUAL_INTERVENTION for each in row.steps}
-        waits = row.manual_cause is not None if asked.step is None else waiting.get(asked.step, True)
-        if not (known or waits):
-            return Refused(codes.ILLEGAL_TRANSITION, row)
-    return store.request(instance, asked)
+    return store.request(instance, resumption(request_id, requester=requester, reason=reason))

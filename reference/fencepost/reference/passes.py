@@ -16,7 +16,6 @@ from fencepost.reference.downstream_values import TakesEffects
 from fencepost.reference.keys import canonical_json, fingerprint, notification_key
 from fencepost.reference.planning import NOT_STARTED, cancels
 from fencepost.reference.session import TRIES, Ended, Run, RunEndsError, Session
-from fencepost.reference.standing import standing
 from fencepost.reference.store import Store
 from fencepost.reference.values import (
     ArgumentError,
@@ -123,8 +122,8 @@ class Pass:
         return stored.most_attempts is None or stored.undo_attempt < stored.most_attempts
 
     def requests(self) -> tuple[Requested, ...]:
-        """What stands in the inbox and is still to be honoured."""
-        return self.reading(lambda: standing(self.store, self.row))
+        """What stands in the inbox unconsumed."""
+        return self.reading(lambda: self.store.inbox(self.row.instance, unconsumed=True))
 
     def now_ms(self) -> int:
         """The store's now."""

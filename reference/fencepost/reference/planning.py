@@ -97,7 +97,7 @@ def cancels(requests: Sequence[Requested]) -> tuple[Requested, ...]:
 
 
 def _resumed(row: Row, standing: Sequence[Requested]) -> Todo:
-    for each in reversed(standing):  # which makes those before it void
+    for each in reversed(standing):
         if each.request.kind is RequestKind.OPERATOR_DECISION and each.request.step is None:
             return Todo(What.RESUME, request=each)
     return Todo(What.WAIT, why=f"a person: {row.manual_cause}")

@@ -170,6 +170,7 @@ class Statements:
     settle_step: str = sql_undo.SETTLE_STEP
     move: str = sql_undo.MOVE
     consume: str = sql_inbox.CONSUME
+    overtake: str = sql_inbox.OVERTAKE
     find_trigger: str = sql_inbox.FIND_TRIGGER
     redeliver: str = sql_inbox.REDELIVER
     begin: str = sql_inbox.BEGIN

@@ -97,7 +97,11 @@ select instance, number, recorded_at_ms, consumed_by, kind, request_id, requeste
 ABOUT: Final = """
 with named as (select * from steps where instance = :instance and step = :step),
      gates as (select 1 from named where needs_approval),
-     passed as (select 1 from named where approval_deadline_at_ms <= :now_ms)"""
+     passed as (select 1 from named where approval_deadline_at_ms <= :now_ms),
+     asks as (select 1 from named where status = 'manual_intervention'
+              union all
+              select 1 from instances where instance = :instance and :step is null
+                                        and manual_cause is not null)"""
 
 REQUEST_EXPLANATION: Final = f"{ABOUT}{EXPLANATION}"
 
@@ -114,6 +118,7 @@ select :instance, (select ifnull(max(number), 0) + 1 from inbox where instance =
    and (:step is null or exists (select 1 from named))                     -- refuse: no-such-step
    and (:kind <> 'approval-decision' or exists (select 1 from gates))      -- refuse: no-such-step
    and (:decision is not 'approved' or not exists (select 1 from passed))  -- refuse: deadline-passed
+   and (:kind <> 'operator-decision' or exists (select 1 from asks))       -- refuse: nothing-to-decide
 returning instance, number, recorded_at_ms, consumed_by, kind, request_id, requester, step, decision,
           intent_version, idempotency_key, fingerprint, receipt, reason
 """
@@ -152,6 +157,13 @@ returning number
 """
 
 CONSUME: Final = f"{UNWINDS}{_CONSUME}"
+
+# With a decision that is consumed, all others about the same step, or the same instance, are over.
+OVERTAKE: Final = """
+update inbox
+   set consumed_by = :state_version  -- effect: what else was decided about it is over, too
+ where instance = :instance and step is :step and kind = 'operator-decision' and consumed_by is null
+"""
 
 # Notifications (§13).
 
@@ -235,24 +247,15 @@ select instance
                  where asked.instance = it.instance and asked.consumed_by is null and"""
 
 # Whether a request can be honoured as things stand. One that cannot stays in the inbox, and is no work: an
-# approval of something else, a second one, or a decision that §5 does not have for the step, that is
-# contradicted by a receipt, be that the step's or one that was handed in late, or that is about an earlier
-# time (`standing.py`): it was made before the step was handed over, or a later one has been honoured.
+# approval of something else, a second one, or a decision that §5 does not have for the step, or that is
+# contradicted by a receipt, be that the step's or one that was handed in late.
 _HONOURABLE: Final = """
        case kind
            when 'cancel' then manual_cause is null
            when 'approval-decision' then manual_cause is null and about.status = 'waiting_approval'
                and asked.fingerprint = approval_fingerprint
                and asked.intent_version = ifnull(about.intent_version, 0) + 1
-           when 'operator-decision' then not exists (
-               select 1 from inbox as later
-                where later.instance = it.instance and later.kind = 'operator-decision'
-                  and later.step is asked.step and later.number > asked.number
-                  and later.consumed_by is not null)
-             and iif(asked.step is null, manual_cause is not null,
-               asked.recorded_at_ms >= (select committed_at_ms from event_log as handed
-                                         where handed.instance = it.instance
-                                           and handed.state_version = about.state_version) and
+           when 'operator-decision' then iif(asked.step is null, manual_cause is not null,
                manual_cause is null and about.status = 'manual_intervention'
                and (from_status = 'compensating') = (decision = 'compensated')
                and case decision

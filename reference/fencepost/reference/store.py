@@ -186,6 +186,8 @@ class Store:
             code = self._run.refusal(statement, both)
             if code is not None:
                 return code
+            if more.get("decision") is not None:
+                self._connection.execute(self._statements.overtake, {"step": None} | both)
             if "step" in more:
                 self._connection.execute(self._statements.append_step, both)
         return None

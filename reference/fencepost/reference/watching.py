@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fencepost.reference.planning import What, next_todo, waits_for
-from fencepost.reference.standing import standing
 from fencepost.reference.store import Store
 from fencepost.reference.values import (
     FINISHED,
@@ -51,7 +50,7 @@ def status(store: Store, instance: str) -> Answer[StatusView]:
     if isinstance(seen, Refused):
         return seen
     row = seen.value
-    todo = next_todo(row, standing(store, row), store.now_ms())
+    todo = next_todo(row, store.inbox(instance, unconsumed=True), store.now_ms())
     over = row.status in FINISHED
     waits = "" if over or todo.what is not What.WAIT else waits_for(row)
     goes_on = "" if over or todo.what is What.WAIT else f"{todo.what} {todo.step}".rstrip()

@@ -11,8 +11,10 @@ from fencepost.model.language import State, implies, refuse_unless, switched, wh
 from fencepost.model.workflow.state import (
     REQUESTER,
     Stands,
+    Status,
     Wish,
     fingerprints,
+    is_decision,
     requests,
     steps,
     workflow,
@@ -65,5 +67,7 @@ def record_request(s: State, r: Element, again: bool) -> None:
     if s.wish[r] == Wish.approve:
         refuse_unless(not s.late[s.about[r].value], "deadline-passed")
         s.in_time[r] = True
+    if is_decision(s, r):
+        refuse_unless(s.status[s.about[r].value] == Status.manual_intervention, "nothing-to-decide")
 
     s.stands[r] = Stands.inbox

@@ -12,6 +12,7 @@ from fencepost.model.workflow.state import (
     Status,
     Wish,
     cancel_waits,
+    is_decision,
     is_offered,
     requests,
 )
@@ -19,7 +20,7 @@ from fencepost.model.workflow.state import (
 
 @step_commit(learn_committed, switch="operator", r=requests)
 def run_by_hand(s: State, w: Element, x: Element, r: Element, lost: bool) -> None:
-    """An operator has a step run again with the same intent."""
+    """An operator has a step run again with the same intent; whatever else was decided about it is over."""
     commit_on(s, w, lost)
     refuse_unless(is_offered(s, r, Wish.run_again, x), "no-such-request")
     refuse_unless(s.status[x] == Status.manual_intervention and not s.undoing[x], "illegal-transition")
@@ -28,12 +29,15 @@ def run_by_hand(s: State, w: Element, x: Element, r: Element, lost: bool) -> Non
 
     s.state_version = s.state_version + 1
     s.status[x] = Status.running
-    s.stands[r] = Stands.consumed
+    s.stands.update_where(lambda q, now: ite(is_open_decision(s, q, x), Stands.consumed, now))
 
 
 @step_commit(learn_ended, switch="operator", r=requests, wish=Wish)
 def attest(s: State, w: Element, x: Element, r: Element, wish: Member, lost: bool) -> None:
-    """An operator says how a step ended that nobody can ask about; a key that is kept is buried first."""
+    """An operator says how a step ended that nobody can ask about; a key that is kept is buried first.
+
+    Whatever else was decided about the step is over.
+    """
     when(may_be_attested(s, w, x, wish))
     commit_on(s, w, lost)
     refuse_unless(is_offered(s, r, wish, x), "no-such-request")
@@ -45,7 +49,13 @@ def attest(s: State, w: Element, x: Element, r: Element, wish: Member, lost: boo
     s.succeeded_at[x] = ite(wish == Wish.succeeded, s.state_version, s.succeeded_at[x])
     s.cause = ite(wish == Wish.failed and s.cause == Cause.none, Cause.failure, s.cause)
     s.attested[x] = True
-    s.stands[r] = Stands.consumed
+    s.stands.update_where(lambda q, now: ite(is_open_decision(s, q, x), Stands.consumed, now))
+
+
+@derived
+def is_open_decision(s: State, r: Element, x: Element) -> object:
+    """Whether the inbox holds request `r` unconsumed, and an operator decides about step `x` by it."""
+    return s.stands[r] == Stands.inbox and is_decision(s, r) and s.about[r] == x
 
 
 @derived

@@ -83,6 +83,11 @@ _scope(
     "operator", "irreversible", step=1, bounds={"state_version": 6},
     why="a downstream that keeps nothing: what is unknown only a person can settle; one step",
 )  # fmt: skip
+_scope(
+    "decided",
+    "operator", "irreversible", step=1, request=2, bounds={"state_version": 4, "incarnation": 0},
+    why="two who decide about the same step, too early, too late, or otherwise than each other; one step",
+)  # fmt: skip
 
 _scope(
     "handed-in",
@@ -194,7 +199,7 @@ _scope(
 
 SMALL = (
     "undone", "cancelled", "late", "chained", "branching", "approved", "approved-cancelled", "approved-anew",
-    "retried", "attested", "handed-in",
+    "retried", "attested", "decided", "handed-in",
 )  # fmt: skip
 """The scopes that are looked at where none is named: between them every claim is exercised."""
 
@@ -209,12 +214,13 @@ _scope(
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "small": (
-            "undone", "chained", "branching", "approved", "approved-anew", "retried", "attested", "handed-in",
+            "undone", "chained", "branching", "approved", "approved-anew", "retried", "attested", "decided",
+            "handed-in",
         ),
         "usual": (
             "cancelled", "late", "approved-cancelled", "undone-cancelled", "approved-two",
             "retried-cancelled", "chained-taken", "branching-cancelled", "all-faults", "approved",
-            "approved-anew", "attested", "handed-in",
+            "approved-anew", "attested", "decided", "handed-in",
         ),
         "large": ("undone-late",),
     }

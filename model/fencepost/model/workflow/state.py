@@ -102,6 +102,7 @@ Answer = Enumeration(
     "unwinding",
     "not-in-order",
     "no-such-request",
+    "nothing-to-decide",
     "unfinished-steps",
 )
 
@@ -226,6 +227,17 @@ def cancel_waits(s: State) -> object:
 def is_offered(s: State, r: Element, wish: object, x: Element) -> object:
     """Whether the inbox holds request `r` unconsumed, and it asks this of step `x`."""
     return s.stands[r] == Stands.inbox and s.wish[r] == wish and s.about[r] == x
+
+
+@derived
+def is_decision(s: State, r: Element) -> object:
+    """Whether an operator decides something by request `r`."""
+    return (
+        s.wish[r] == Wish.run_again
+        or s.wish[r] == Wish.succeeded
+        or s.wish[r] == Wish.failed
+        or s.wish[r] == Wish.compensated
+    )
 
 
 @derived
