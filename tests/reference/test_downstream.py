@@ -291,9 +291,19 @@ def test_a_handle_that_fails_while_it_decides_leaves_the_key_free(ledger: Path, 
 
     with open_downstream(ledger, clock_ms=clock, decline=fail) as downstream:
         for _ in range(2):
-            with pytest.raises(RuntimeError, match="out of ink"):
+            with pytest.raises(StoreError, match="RuntimeError: out of ink; nothing was applied"):
                 downstream.apply(request())
     assert observe_downstream(ledger).effects == ()
+
+
+@pytest.mark.parametrize("reading", [0.5, None, -1, 2**63])
+def test_a_broken_clock_is_not_the_fault_of_a_request(reading: Any, ledger: Path) -> None:
+    with open_downstream(ledger, clock_ms=lambda: reading) as downstream:
+        for call in (lambda: downstream.apply(request()), lambda: tombstone(downstream)):
+            with pytest.raises(StoreError, match=r"its reading .*; nothing was applied") as raised:
+                call()
+            assert not isinstance(raised.value, ArgumentError)
+    assert observe_downstream(ledger).records == ()
 
 
 def test_many_handles_with_one_key_have_one_effect(ledger: Path, clock: Clock) -> None:

@@ -31,6 +31,7 @@ from fencepost.reference import (
 )
 from fencepost.reference.downstream_http import (
     LARGEST_BODY_BYTES,
+    LONGEST_KEY_BYTES,
     STATUS_OF_REFUSAL,
     DownstreamServer,
     HttpDownstream,
@@ -245,6 +246,54 @@ def test_a_ledger_that_is_locked_is_an_unknown_answer(ledger: Path, clock: Clock
         ok(client.apply(request()))
 
 
+LONG: Calls = {
+    "parameters": lambda d: d.apply(request(parameters="x" * LARGEST_BODY_BYTES)),
+    "letters": lambda d: d.apply(request(parameters="é" * (LARGEST_BODY_BYTES // 6))),
+    "fence": lambda d: d.raise_fence("order-1", "x" * LARGEST_BODY_BYTES, token=1),
+    "tombstone": lambda d: d.tombstone(KEY, "x" * LARGEST_BODY_BYTES, **HERE, token=1),
+    "key": lambda d: d.query("x" * (LONGEST_KEY_BYTES + 1)),
+    "letters of a key": lambda d: d.apply(request(key="é" * (LONGEST_KEY_BYTES // 6 + 1))),
+}
+
+
+@pytest.mark.parametrize("call", LONG.values(), ids=LONG)
+def test_what_is_longer_than_is_read_is_not_even_sent(call: Callable[[Any], Any]) -> None:
+    """Nobody listens: whoever sends anything gets no answer."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        port = listening.getsockname()[1]
+    client = HttpDownstream(port, capabilities=EVERYTHING)
+    assert isinstance(client.query(KEY), Unknown)
+    with pytest.raises(ArgumentError, match=r"has \d\d,\d\d\d bytes, and at most .* nothing was sent; "):
+        call(client)
+
+
+def test_the_longest_that_may_be_sent_is_read(client: HttpDownstream) -> None:
+    around = len(body(parameters="", instance="order-1", fingerprint=FINGERPRINT))
+    ok(client.apply(request(parameters="x" * (LARGEST_BODY_BYTES - around))))
+    ok(client.apply(request(key="x" * LONGEST_KEY_BYTES)))
+    with pytest.raises(ArgumentError):
+        client.apply(request(key="one more", parameters="x" * (LARGEST_BODY_BYTES - around + 1)))
+
+
+@pytest.mark.parametrize("status", [400, 404, 411, 413])
+def test_a_server_that_makes_no_sense_of_a_request_did_nothing(status: int) -> None:
+    with answering(response(status, b'{"code": "malformed", "why": "too long"}')) as port:
+        client = HttpDownstream(port, timeout_ms=60_000, capabilities=EVERYTHING)
+        with pytest.raises(ArgumentError, match="too long"):
+            client.apply(request())
+
+
+@pytest.mark.parametrize("decline", [lambda _: "", lambda _: 1 / 0], ids=["nothing", "raises"])
+def test_a_broken_business_is_an_unknown_answer(decline: Any, ledger: Path, clock: Clock) -> None:
+    with open_downstream(ledger, clock_ms=clock, decline=decline) as downstream, serving(downstream) as port:
+        client = HttpDownstream(port, timeout_ms=60_000)
+        before = observe_downstream(ledger)
+        answer = client.apply(request())
+        assert isinstance(answer, Unknown)
+        assert "decline" in answer.why
+        assert observe_downstream(ledger) == before
+
+
 # Answers that are none.
 
 
@@ -296,6 +345,8 @@ NO_ANSWERS = {
     "another status": response(200, REFUSAL),
     "a code nobody knows": response(409, b'{"code": "no", "observed": null}'),
     "no code": response(409, b"{}"),
+    "malformed, but done": response(200, b'{"code": "malformed", "why": "?"}'),
+    "malformed, from a gateway": response(502, b'{"code": "malformed", "why": "?"}'),
     "no object": response(409, b"[]"),
     "ok for something else": response(200, b'{"code": "ok", "kind": "not-found", "value": {"key": "k"}}'),
     "a receipt without members": response(200, b'{"code": "ok", "kind": "receipt", "value": {}}'),

@@ -11,9 +11,19 @@ from typing import Any
 
 import pytest
 
-from fencepost.reference import Ok, Owner, Store, StoreBusyError, StoreError, open_store
+from fencepost.reference import (
+    HandleError,
+    Ok,
+    Owner,
+    Store,
+    StoreBusyError,
+    StoreError,
+    open_downstream,
+    open_histories,
+    open_store,
+)
 
-from .support import ADA, LEASE_MS, Clock, code, commit_on, dump, leased, ok
+from .support import ADA, LEASE_MS, Clock, code, commit_on, dump, leased, ok, request
 
 
 def run_together(*tasks: Callable[[], object]) -> None:
@@ -144,12 +154,28 @@ def test_a_clock_that_calls_its_own_store_is_an_error(path: Path) -> None:
         ok(store.create("outer"))
 
 
-def test_a_closed_handle_is_an_error_and_closing_twice_is_not(path: Path, clock: Clock) -> None:
-    store = open_store(path, clock_ms=clock)
-    store.close()
-    store.close()
-    with pytest.raises(StoreError, match="closed"):
-        store.create("order-1")
+CLOSED: dict[str, tuple[Callable[[Path], Any], Callable[[Any], Any]]] = {
+    "store": (lambda path: open_store(path, clock_ms=Clock()), lambda store: store.create("order-1")),
+    "reading": (lambda path: open_store(path, clock_ms=Clock()), lambda store: store.now_ms()),
+    "downstream": (
+        lambda path: open_downstream(path, clock_ms=Clock()),
+        lambda downstream: downstream.apply(request()),
+    ),
+    "file of histories": (open_histories, lambda histories: histories.of("order-1").read()),
+}
+
+
+@pytest.mark.parametrize(("opens", "uses"), CLOSED.values(), ids=CLOSED)
+def test_a_closed_handle_is_an_error_after_which_nothing_has_changed_and_closing_twice_is_not(
+    opens: Callable[[Path], Any], uses: Callable[[Any], Any], path: Path
+) -> None:
+    handle = opens(path)
+    before = dump(path)
+    handle.close()
+    handle.close()
+    with pytest.raises(HandleError, match="is closed, so nothing was asked or changed; call open_"):
+        uses(handle)
+    assert dump(path) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -19,13 +19,14 @@ from fencepost.reference import (
     RetryableError,
     Run,
     Workflow,
+    approve,
     observe,
     recover,
     run_instance,
     start,
 )
 
-from .orders import NAME, ORDER, MakeOrders, Orders, Points, maker, order
+from .orders import NAME, ORDER, THRICE, MakeOrders, Orders, Points, maker, order
 from .support import ADA, BOB, LEASE_MS, code, dump, ok
 from .worlds import Between, DeathError
 
@@ -164,6 +165,97 @@ def test_a_migration_that_lacks_a_step_of_the_instance_is_none(make: MakeOrders)
     fewer.migrates(ORDER.definition, name="fewer steps")
     world.work(BOB, workflows=(fewer,))
     assert world.row().status == "manual_intervention"
+
+
+def without_ship() -> Workflow:
+    made = Workflow("order", version="2")
+    for name in ("reserve", "charge", "weigh", "close"):
+        step = made.step(name=name)(lambda _: None)
+        if name in ("reserve", "charge"):
+            step.compensation(lambda _: Effect("payment", "undo", {}))
+    return made
+
+
+def without_undo() -> Workflow:
+    made = Workflow("order", version="2")
+    for name in ("reserve", "charge", "weigh", "ship", "close"):
+        made.step(name=name)(lambda _: None)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("later", "lacks"),
+    [
+        (without_ship, "the step 'ship', which is pending, is missing"),
+        (without_undo, "the step 'reserve' has no compensation, and began with 'put_back'"),
+    ],
+)
+def test_a_migration_that_does_not_fit_is_named_with_what_it_lacks(
+    later: Callable[[], Workflow], lacks: str, make: MakeOrders
+) -> None:
+    world, workflow = dead(make), later()
+    workflow.migrates(ORDER.definition, name="order 1 to 2")
+    began = f"definition: it began with {ORDER.definition.fingerprint[:12]}"
+    (run,) = world.work(BOB, workflows=(LATER, workflow))
+    assert run.why == f"a person: {began}, and the migration 'order 1 to 2' does not fit: {lacks}"
+    assert world.row().manual_cause == run.why.removeprefix("a person: ")
+
+
+def test_a_migration_that_does_not_fit_is_named_also_to_who_comes_after_the_hand_over(
+    make: MakeOrders,
+) -> None:
+    world, workflow = dead(make), without_ship()
+    workflow.migrates(ORDER.definition, name="order 1 to 2")
+    world.work(BOB, workflows=(LATER,))
+    cause = world.row().manual_cause
+    lacks = "the migration 'order 1 to 2' does not fit: the step 'ship', which is pending, is missing"
+    assert recovered(world, workflow).why == f"a person: {cause}; {lacks}"
+    world.resume()
+    assert recovered(world, workflow).why == f"a worker: resume; {lacks}"
+    assert recovered(world, LATER).why == "a worker: resume"
+
+
+def test_a_migration_that_lacks_another_intent_is_named(make: MakeOrders) -> None:
+    first, second = (Workflow("anew", version=version) for version in "12")
+    for workflow in (first, second):
+        workflow.step(name="pay", approval=Approval())(lambda _: Effect("payment", "pay", {"by": "card"}))
+    first.steps["pay"].instead(lambda _: Effect("payment", "pay", {"by": "cash"}))
+    second.migrates(first.definition, name="cards only")
+    world = make(workflow=first, decline=lambda r: "no" if "card" in r.parameters else None)
+    world.work(ADA, workflows=(first,))
+    with world.opened() as (store, _):
+        ok(approve(store, NAME, step="pay", requester="eve"))
+        world.work(ADA, workflows=(first,))
+        ok(approve(store, NAME, step="pay", requester="eve"))
+    world.work(BOB, workflows=(second,))
+    assert "'pay' waits for the approval of another intent, and has no" in (world.row().manual_cause or "")
+
+
+def test_a_migration_is_made_from_the_definition_in_the_store(make: MakeOrders) -> None:
+    """Where the former code is gone."""
+    world, workflow = dead(make), order("2")
+    with world.opened() as (store, _):
+        former = ok(store.read(NAME)).definition
+    assert former is not None
+    workflow.migrates(former, name="order 1 to 2")
+    assert world.finish(BOB, workflows=(workflow,)).status == "succeeded"
+
+
+def test_what_waits_for_a_worker_says_so_without_a_blank_at_the_end(make: MakeOrders) -> None:
+    """The end of an instance names no step."""
+    world = make(workflow=THRICE)
+    with pytest.raises(DeathError):
+        world.work(ADA, at=dying("before: finished"), workflows=(THRICE,))
+    world.clock.now_ms += LEASE_MS
+    assert recovered(world, THRICE).why == "a worker: finish"
+
+
+def dying(where: str) -> Callable[[str], None]:
+    def die(point: str) -> None:
+        if point == where:
+            raise DeathError
+
+    return die
 
 
 def test_a_migration_does_not_take_an_instance_away_from_a_person_who_has_another_question(

@@ -10,10 +10,11 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fencepost.reference.handle import BEGIN_READING, BEGIN_WRITING, COMMIT, ROLLBACK, is_busy
-from fencepost.reference.values import ArgumentError, StoreBusyError, StoreError, whole
+from fencepost.reference.values import ArgumentError, StoreBusyError, StoreError, shown, whole
 
 OLDEST_SQLITE: Final = (3, 37, 0)
 """The first version with strict tables."""
@@ -67,10 +68,10 @@ def open_file(
     Raises `ArgumentError` for settings that cannot be, `StoreBusyError` for a file that stays locked, and
     `StoreError` for one of something else or of a newer version, or that cannot be opened.
     """
-    name = os.fspath(path)
-    if not isinstance(name, str) or name in ("", ":memory:"):
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(name, str) or name in ("", ":memory:") or "\0" in name:
         raise ArgumentError(
-            f"{kind.opener}: path is {name!r}; name a file, since a {kind.what} outlives its process"
+            f"{kind.opener}: path is {shown(path)}; name a file, since a {kind.what} outlives its process"
         )
     whole(kind.opener, "busy_timeout_ms", busy_timeout_ms, highest=2**31 - 1)
     if synchronous not in SYNCHRONOUS:
@@ -88,18 +89,32 @@ def open_file(
             factory=connection_class,
         )
     except sqlite3.Error as error:
-        raise StoreError(f"cannot open {name!r}: {error}; does its directory exist?") from error
+        raise StoreError(f"cannot open {name!r}: {error}{_obstacle(name)}") from error
     try:
         _prepare(connection, name, kind, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous)
     except sqlite3.Error as error:
         connection.close()
         if is_busy(error):
             raise StoreBusyError(f"{name!r} stayed locked by another handle; open it again later") from error
-        raise StoreError(f"cannot use {name!r} as a {kind.what}: {error}") from error
+        raise StoreError(f"cannot use {name!r} as a {kind.what}: {error}{_obstacle(name)}") from error
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _obstacle(name: str) -> str:
+    """What about the path keeps a database from being used there, as the end of a sentence; or nothing."""
+    path = Path(name).absolute()
+    if path.is_dir():
+        return "; it is a directory, so name a file in it"
+    if not path.parent.is_dir():
+        return "; does its directory exist? make it first"
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        return "; its directory cannot be written to, where SQLite keeps files of its own, too: allow that"
+    if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+        return "; the file cannot be read and written by this user: allow that"
+    return ""
 
 
 def _prepare(

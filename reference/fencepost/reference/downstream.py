@@ -32,7 +32,8 @@ from fencepost.reference.downstream_values import (
 )
 from fencepost.reference.guards import explanation_of, guards_of
 from fencepost.reference.handle import BEGIN_READING, BEGIN_WRITING, Arguments, Handle
-from fencepost.reference.values import MAX_TIME_MS, ArgumentError, Ok, Refused, StoreError, text, whole
+from fencepost.reference.values import MAX_TIME_MS, ArgumentError, Ok, Refused, StoreError, shown, text, whole
+from fencepost.reference.wording import LONGEST_CHARACTERS, said, storable
 
 DOWNSTREAM: Final = FileKind(
     what="downstream",
@@ -44,7 +45,10 @@ DOWNSTREAM: Final = FileKind(
 )
 
 Decline: TypeAlias = Callable[[EffectRequest], str | None]
-"""The business of a downstream: why it declines an effect, in words, or None if it does not."""
+"""The business of a downstream: why it declines an effect, in words, or None if it does not.
+
+One that raises, or gives something else, decides nothing: the call is undone, and raises `StoreError`.
+"""
 
 
 class Downstream:
@@ -120,7 +124,7 @@ class Downstream:
         if kind is not None:
             self._raise_fence(arguments)
             return Ok(self._receipt(effect))
-        why = self._decline(request) if self._decline else None
+        why = self._declines(request)
         if why is not None:
             self._record_refusal(words.DECLINED, why, arguments)
             return Refused(words.DECLINED, Held(None, None, None, why))
@@ -133,6 +137,24 @@ class Downstream:
             self._run(self._statements.raise_revision, arguments)
         self._raise_fence(arguments)
         return Ok(_receipt(applied))
+
+    def _declines(self, request: EffectRequest) -> str | None:
+        """Why the business declines, if it does. One that is broken decides nothing (§2)."""
+        if self._decline is None:
+            return None
+        try:
+            why = self._decline(request)
+        except Exception as error:
+            raise StoreError(
+                f"decline raised {said(error)}; nothing was applied: mend the function that "
+                "open_downstream was given"
+            ) from error
+        if why is not None and (not isinstance(why, str) or storable(why) != why or not why):
+            raise StoreError(
+                f"decline gave {shown(why)}; nothing was applied: give the reason in at most "
+                f"{LONGEST_CHARACTERS} characters, or None to accept"
+            )
+        return why
 
     def tombstone(
         self, key: str, fingerprint: str, *, instance: str, resource: str, token: int
@@ -269,7 +291,10 @@ class Downstream:
         raise StoreError(f"a statement gave no row although each guard in its text holds:\n{statement}")
 
     def _now_ms(self) -> int:
-        return whole("clock_ms", "its reading", self._clock_ms(), highest=MAX_TIME_MS)
+        try:
+            return whole("clock_ms", "its reading", self._clock_ms(), highest=MAX_TIME_MS)
+        except ArgumentError as error:  # which would put the blame on the request
+            raise StoreError(f"{error}; nothing was applied") from error
 
     @staticmethod
     def _needs(*, can: bool, what: str, which: str) -> None:
@@ -303,6 +328,10 @@ def open_downstream(
     if not callable(clock_ms):
         raise ArgumentError(
             f"open_downstream: clock_ms must be a function, not {clock_ms!r}; pass one for milliseconds"
+        )
+    if decline is not None and not callable(decline):
+        raise ArgumentError(
+            f"open_downstream: decline must be a function, not {shown(decline)}; pass one of a request"
         )
     connection = open_file(
         path,

@@ -45,7 +45,17 @@ KEY_HEADER: Final = "Idempotency-Key"
 LOOPBACK: Final = "127.0.0.1"
 
 LARGEST_BODY_BYTES: Final = 65_536
-"""The longest request that is read: far more than an intent needs."""
+"""The longest request that is read: far more than an intent needs.
+
+It counts the request as JSON. The parameters are a text in there: each of their quotes takes two bytes, each
+letter beyond ASCII six or twelve.
+"""
+
+LONGEST_KEY_BYTES: Final = 60_000
+"""The longest key that is sent, as it is encoded: no server of Python reads much longer lines."""
+
+MALFORMED_STATUSES: Final = (400, 404, 411, 413)
+"""The statuses under which a request made no sense, and nothing was done."""
 
 STATUS_OF_REFUSAL: Final = {
     words.STALE_TOKEN: 409,
@@ -114,9 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             status, body = routes.get(self.path, self._nowhere)()
         except MalformedError as error:
-            status, body = error.status, {"code": "malformed", "why": error.why}
+            status, body = error.status, {"code": words.MALFORMED, "why": error.why}
         except ArgumentError as error:
-            status, body = 400, {"code": "malformed", "why": str(error)}
+            status, body = 400, {"code": words.MALFORMED, "why": str(error)}
         except StoreError as error:
             status, body = 503, {"code": "unknown", "why": str(error)}
         content = json.dumps(body).encode()
@@ -225,7 +235,8 @@ class HttpDownstream:
 
     `timeout_ms` bounds each wait for the network within a call. `capabilities` are what the downstream is
     known to do; without them it is asked once, now, which raises `StoreError` if there is no answer. An
-    operation raises `ArgumentError` for a request that the downstream cannot make sense of.
+    operation raises `ArgumentError` for a request that the downstream cannot make sense of, and that did
+    nothing. One of more than `LARGEST_BODY_BYTES` is not even sent.
     """
 
     def __init__(
@@ -278,9 +289,14 @@ class HttpDownstream:
         if key is not None:
             # Printable ASCII as it is, but for what would end or change the string.
             safe = "!#$&'()*+,/:;<=>?@[]^`{|}~"
-            headers[KEY_HEADER] = f'"{quote(text("HttpDownstream", "key", key), safe=safe)}"'
+            quoted = quote(text("HttpDownstream", "key", key), safe=safe)
+            _fits("key", len(quoted), LONGEST_KEY_BYTES, "give the instance and its steps shorter names")
+            headers[KEY_HEADER] = f'"{quoted}"'
+        content = None if body is None else json.dumps(body)  # ASCII: a character is a byte
+        if content is not None:
+            _fits("request", len(content), LARGEST_BODY_BYTES, "put less into the parameters or the message")
         try:
-            status, answer = self._exchange(method, path, headers, body)
+            status, answer = self._exchange(method, path, headers, content)
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             return Unknown(f"{method} {path}: {type(error).__name__}: {error}")
         try:
@@ -291,11 +307,10 @@ class HttpDownstream:
             return Unknown(f"{method} {path}: nobody can read the answer {status} {answer!r}")
 
     def _exchange(
-        self, method: str, path: str, headers: dict[str, str], body: dict[str, Any] | None
+        self, method: str, path: str, headers: dict[str, str], content: str | None
     ) -> tuple[int, Any]:
         connection = HTTPConnection(*self._address, timeout=self._timeout_seconds)
         try:
-            content = None if body is None else json.dumps(body)
             connection.request(method, path, body=content, headers=headers)
             response = connection.getresponse()
             content_length = whole("answer", "length", response.length, highest=2 * LARGEST_BODY_BYTES)
@@ -316,6 +331,14 @@ class HttpDownstream:
         raise StoreError(f"what answers at {self._address} is no downstream: status {status}")
 
 
+def _fits(what: str, length: int, most: int, advice: str) -> None:
+    if length > most:
+        raise ArgumentError(
+            f"HttpDownstream: the {what} has {length:,} bytes, and at most {most:,} are read; "
+            f"nothing was sent; {advice}"
+        )
+
+
 def _understood(status: int, answer: Any, kinds: tuple[type, ...]) -> DownstreamAnswer[Any]:
     """The answer that status and body together are; raises what a wrong shape makes Python raise."""
     code = answer["code"]
@@ -328,7 +351,7 @@ def _understood(status: int, answer: Any, kinds: tuple[type, ...]) -> Downstream
         elif int in kinds and isinstance(value, int):
             return Ok(value)
         raise ValueError
-    if code == "malformed":
+    if code == words.MALFORMED and status in MALFORMED_STATUSES:
         raise ArgumentError(f"the downstream cannot make sense of the request: {answer['why']}")
     if STATUS_OF_REFUSAL[code] != status:
         raise ValueError

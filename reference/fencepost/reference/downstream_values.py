@@ -32,6 +32,12 @@ DECLINED: Final = "declined"
 WRONG_REVISION: Final = "wrong-revision"
 """The resource's revision is not the expected one (§7)."""
 
+MALFORMED: Final = "malformed"
+"""The downstream, or its client, can make no sense of the request, now or later, and did nothing with it.
+
+What a worker makes of an `ArgumentError`; no downstream answers so in its own words.
+"""
+
 PRECEDENCE: Final = {
     "apply": (
         IN_PROGRESS,
@@ -157,7 +163,11 @@ DownstreamAnswer: TypeAlias = Ok[Value] | Refused[Held] | Unknown
 
 
 class TakesEffects(Protocol):
-    """A downstream as a worker sees it. A `StoreError` that an operation raises is an unknown answer."""
+    """A downstream as a worker sees it.
+
+    An `ArgumentError` that an operation raises says that it can make no sense of the request and did nothing,
+    which is final. Whatever else it raises, of any class, is an unknown answer, and so is what is no answer.
+    """
 
     @property
     def capabilities(self) -> Capabilities:

@@ -18,7 +18,7 @@ from fencepost.reference.passes import OvertakenError, Pass, reading
 from fencepost.reference.planning import STARTS, Todo, What, next_todo
 from fencepost.reference.session import TRIES, Ended, Run, RunEndsError, Session, begin
 from fencepost.reference.store import Store
-from fencepost.reference.telling import tell
+from fencepost.reference.telling import given_up, tell
 from fencepost.reference.values import (
     FINISHED,
     ArgumentError,
@@ -101,7 +101,7 @@ def _all_there_is_to_do(run: Pass, *, starts: bool) -> NoReturn:
         if todo.what is What.WAIT:
             run.end(Ended.WAITING, todo.why)
         if todo.what in STARTS and not starts:
-            run.end(Ended.WAITING, f"a worker: {todo.what} {todo.step}".rstrip())
+            run.end(Ended.WAITING, _a_worker(todo))
         try:
             HANDLERS[todo.what](run, todo)
             overtaken = 0
@@ -109,6 +109,10 @@ def _all_there_is_to_do(run: Pass, *, starts: bool) -> NoReturn:
             overtaken += 1
             if overtaken > REPLANS:
                 run.end(Ended.UNDECIDED, str(error), todo.step)
+
+
+def _a_worker(todo: Todo) -> str:
+    return f"a worker: {todo.what} {todo.step}".rstrip()
 
 
 # Definitions and checkpoints (§8, §14).
@@ -121,24 +125,33 @@ def code_for(row: Row, workflows: Sequence[Workflow]) -> tuple[Workflow | None, 
         if workflow.definition == row.definition:
             return workflow, None
     for workflow in own:
-        if row.definition in workflow.formers and _fits(row, workflow):
+        if row.definition in workflow.formers and not _misfit(row, workflow):
             return workflow, workflow.formers[row.definition]
     return None, None
 
 
-def _fits(row: Row, workflow: Workflow) -> bool:
-    """Whether the code has all that the steps of an instance may still need."""
+def _misfit(row: Row, workflow: Workflow) -> str:
+    """What the code lacks that the steps of an instance may still need, in words; empty if nothing."""
     for step in row.steps:
-        code = workflow.steps.get(step.step)
+        code, named = workflow.steps.get(step.step), f"the step {step.step!r}"
         over = step.status in (StepStatus.FAILED, StepStatus.CANCELLED, StepStatus.COMPENSATED)
         if code is None and not over:
-            return False
+            return f"{named}, which is {step.status}, is missing"
         if code is not None and step.intent and step.intent.compensation and code.undo is None and not over:
-            return False
+            return f"{named} has no compensation, and began with {step.intent.compensation!r}"
         waits_again = step.status is StepStatus.WAITING_APPROVAL and step.intent is not None
         if code is not None and code.other is None and waits_again:
-            return False
-    return True
+            return f"{named} waits for the approval of another intent, and has no function `instead`"
+    return ""
+
+
+def _no_migration(row: Row, workflows: Sequence[Workflow]) -> str:
+    """Which migration there is from the definition of an instance, and why it is none for it; or nothing."""
+    for workflow in workflows:
+        if row.definition in workflow.formers:
+            name = workflow.formers[row.definition]
+            return f"the migration {name!r} does not fit: {_misfit(row, workflow)}"
+    return ""
 
 
 def _advised(store: Store, instance: str, workflows: Sequence[Workflow], *, starts: bool) -> None:
@@ -158,9 +171,18 @@ def _advised(store: Store, instance: str, workflows: Sequence[Workflow], *, star
     migrates = migration is not None and _may_leave(row, todo)
     waits = todo.what is What.WAIT or (todo.what in STARTS and not starts)
     handed_over = workflow is None and row.manual_cause is not None
-    untold = any(each.receipt is None for each in reading(instance, lambda: store.notifications(instance)))
+    untold = _is_untold(store, instance)
     if handed_over or (waits and workflow is not None and not migrates and not untold):
-        raise RunEndsError(Run(Ended.WAITING, instance, why=todo.why or f"a worker: {todo.what} {todo.step}"))
+        lacks = _no_migration(row, workflows) if workflow is None else ""
+        why = "; ".join(part for part in (todo.why or _a_worker(todo), lacks) if part)
+        raise RunEndsError(Run(Ended.WAITING, instance, why=why))
+
+
+def _is_untold(store: Store, instance: str) -> bool:
+    """Whether there is a notification to be sent, which has not been given up."""
+    stored = reading(instance, lambda: store.notifications(instance))
+    left = {each.notification.key for each in stored if each.receipt is None}
+    return bool(left) and bool(left - reading(instance, lambda: given_up(store, instance)))
 
 
 def _may_leave(row: Row, todo: Todo) -> bool:
@@ -177,7 +199,7 @@ def _opened(session: Session, workflows: Sequence[Workflow], notifier: TakesEffe
         session.end(Ended.REFUSED, "damaged: its input is not what it began with; nothing was changed")
     workflow, migration = code_for(row, workflows)
     if workflow is None:
-        hand_over(session)
+        hand_over(session, workflows)
     run = Pass(session, workflow, origin, notifier)
     if migration is not None:
         migrate(run, migration)
@@ -196,11 +218,13 @@ def input_fingerprint(definition_id: str, value: object) -> str:
     return fingerprint("start", definition_id, 1, value)
 
 
-def hand_over(session: Session) -> NoReturn:
+def hand_over(session: Session, workflows: Sequence[Workflow] = ()) -> NoReturn:
     """No code here may go on with the instance: a person decides, and its steps stay as they are."""
     row = session.row
     if row.manual_cause is None and row.definition is not None:
-        cause = f"{OTHER_DEFINITION}it began with {row.definition.fingerprint[:12]}, which this code is not"
+        began = f"{OTHER_DEFINITION}it began with {row.definition.fingerprint[:12]}"
+        lacks = _no_migration(row, workflows)
+        cause = f"{began}, and {lacks}" if lacks else f"{began}, which this code is not"
         move = Move(InstanceStatus.MANUAL_INTERVENTION, cause=cause)
         session.at("before: handed over")
         code = session.attempt("handed over: other definition", move=move)

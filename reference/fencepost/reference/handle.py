@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any, Final, TypeAlias
 
-from fencepost.reference.values import StoreBusyError, StoreError
+from fencepost.reference.values import HandleError, StoreBusyError, StoreError
 
 Arguments: TypeAlias = Mapping[str, str | int | bytes | None]
 Record: TypeAlias = tuple[Any, ...]
@@ -32,12 +32,14 @@ class Handle:
         self._opener: Final = opener
         self._lock: Final = RLock()
         self._process: Final = os.getpid()
+        self._closed = False
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
         """All that happens within, or nothing; other threads wait."""
         with self._lock, translated():
             self._forbid_other_process()
+            self._forbid_closed()
             self._begin(begin)
             try:
                 yield
@@ -57,6 +59,7 @@ class Handle:
         with self._lock, translated():
             self._forbid_other_process()
             self.connection.close()
+            self._closed = True
 
     def _begin(self, begin: str) -> None:
         try:
@@ -71,9 +74,15 @@ class Handle:
 
     def _forbid_other_process(self) -> None:
         if os.getpid() != self._process:
-            raise StoreError(
+            raise HandleError(
                 f"this {self._what} was opened in process {self._process} and is used in its fork "
                 f"{os.getpid()}; SQLite handles do not survive a fork, so call {self._opener} in each process"
+            )
+
+    def _forbid_closed(self) -> None:
+        if self._closed:
+            raise HandleError(
+                f"this {self._what} is closed, so nothing was asked or changed; call {self._opener} again"
             )
 
 

@@ -13,7 +13,7 @@ import unicodedata
 from typing import Any, Final
 from urllib.parse import quote
 
-from fencepost.reference.values import ArgumentError, text, whole
+from fencepost.reference.values import ArgumentError, shown, text, whole
 
 DEEPEST: Final = 64
 """How deep parameters may be nested: more than any request needs, and far from Python's own limit."""
@@ -74,8 +74,8 @@ def canonical_json(value: object) -> str:
     normalised to NFC first, and whole numbers beyond 2**53, which that RFC leaves out, keep all their digits.
 
     Raises `ArgumentError`, which says where, for what has no such text: NaN and infinities, keys that are not
-    text or become the same once normalised, text that is not valid Unicode, other types, and nesting beyond
-    `DEEPEST` levels.
+    text or become the same once normalised, text that is not valid Unicode, other types, numbers of more
+    digits than Python writes, and nesting beyond `DEEPEST` levels.
     """
     return _canonical(value, "$", depth=0)
 
@@ -89,7 +89,7 @@ def _canonical(value: object, where: str, *, depth: int) -> str:
         case bool():
             return "true" if value else "false"
         case int():
-            return str(int(value))  # of a subclass, such as an enum, the number
+            return _digits(int(value), where)  # of a subclass, such as an enum, the number
         case float():
             return _number(value, where)
         case str():
@@ -102,9 +102,18 @@ def _canonical(value: object, where: str, *, depth: int) -> str:
             in_order = sorted(members.items(), key=lambda member: member[0].encode("utf-16-be"))
             return f"{{{','.join(f'{_quoted(name)}:{text}' for name, text in in_order)}}}"
     raise ArgumentError(
-        f"canonical_json: {where} is {value!r}, which JSON does not have; "
+        f"canonical_json: {where} is {shown(value)}, which JSON does not have; "
         "use None, bool, int, float, str, list, tuple or dict"
     )
+
+
+def _digits(value: int, where: str) -> str:
+    try:
+        return str(value)
+    except ValueError as error:  # Python's limit, which holds for reading it back, too
+        raise ArgumentError(
+            f"canonical_json: {where} is a number of more digits than Python writes; give it as text"
+        ) from error
 
 
 def _number(value: float, where: str) -> str:
@@ -139,7 +148,7 @@ def _members(value: dict[Any, Any], where: str, *, depth: int) -> dict[str, str]
     members: dict[str, str] = {}
     for key, member in value.items():
         if not isinstance(key, str):
-            raise ArgumentError(f"canonical_json: {where} has the key {key!r}; make it a str")
+            raise ArgumentError(f"canonical_json: {where} has the key {shown(key)}; make it a str")
         name = _string(key, f"a key of {where}")
         if name in members:
             raise ArgumentError(

@@ -7,13 +7,13 @@ settles it, its absence does not. Otherwise nobody knows, and a person decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from fencepost.reference import downstream_values as words
+from fencepost.reference.answers import asked
 from fencepost.reference.downstream_values import (
-    DownstreamAnswer,
     EffectRequest,
     NotFound,
     Receipt,
@@ -21,12 +21,15 @@ from fencepost.reference.downstream_values import (
     TakesEffects,
     Tombstone,
     Unknown,
-    Value,
 )
 from fencepost.reference.passes import Pass
 from fencepost.reference.recovery import OWN_DECISIONS
 from fencepost.reference.session import Ended
-from fencepost.reference.values import ArgumentError, Evidence, Intent, Refused, StoreError
+from fencepost.reference.values import Evidence, Intent, Refused, StepStatus
+
+RECORDS: Final = (Receipt, Tombstone, RecordedRefusal)
+ANSWERS: Final = (*RECORDS, NotFound)
+"""What a tombstone, and a query, may be answered with."""
 
 
 class Fate(StrEnum):
@@ -41,6 +44,8 @@ class Fate(StrEnum):
     """It is not known now, but can be found out later."""
     STUCK = "stuck"
     """It is not known, and there is no way to find out."""
+    SENSELESS = "senseless"
+    """The request cannot be understood, so that it had no effect; an earlier one of the intent may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ def send(run: Pass, intent: Intent, downstream: TakesEffects) -> Outcome:
     """Send a stored intent under its stored key, with the lease version as the token (§6)."""
     run.session.may_send()
     run.session.at("sending")
+    first = intent.key not in run.sent
     run.sent.add(intent.key)
     request = EffectRequest(
         instance=run.row.instance,
@@ -74,22 +80,39 @@ def send(run: Pass, intent: Intent, downstream: TakesEffects) -> Outcome:
         token=run.session.token,
         expected_revision=intent.expected_revision,
     )
-    answer = asked(lambda: downstream.apply(request))
+    answer = asked(lambda: downstream.apply(request), Receipt)
     run.session.at("answered")
     if isinstance(answer, Unknown):
         if downstream.capabilities.keyed or is_fenced_and_queryable(downstream):
             return Outcome(Fate.OPEN, why=f"unknown: {answer.why}")
         return look(run, intent, downstream, f"unknown: {answer.why}")
+    if isinstance(answer, Refused) and answer.code == words.MALFORMED:
+        return _senseless(run, intent, downstream, _said(answer), first=first)
     if isinstance(answer, Refused):
         return _refused(run, intent, downstream, answer)
     return Outcome(Fate.HAPPENED, receipt=answer.value.receipt)
 
 
+def _senseless(run: Pass, intent: Intent, downstream: TakesEffects, why: str, *, first: bool) -> Outcome:
+    """This call did nothing. Where others cannot be prevented, that counts if there was no other one."""
+    senseless = Outcome(Fate.SENSELESS, why=why)
+    step = next((each for each in run.row.steps if each.intent == intent), None)
+    if step is None or downstream.capabilities.keyed or is_fenced_and_queryable(downstream):
+        return senseless
+    only = first and step.intent_lease_version == run.session.token and step.error_class is None
+    if not only or step.status is not StepStatus.RUNNING:
+        return senseless
+    return Outcome(Fate.NOT_HAPPENED, evidence=Evidence.UNSENT, why=why)
+
+
+def _said(answer: Refused[words.Held]) -> str:
+    why = answer.observed.why if answer.observed is not None and answer.observed.why else ""
+    return f"{answer.code}: {why}" if why else answer.code
+
+
 def _refused(run: Pass, intent: Intent, downstream: TakesEffects, answer: Refused[words.Held]) -> Outcome:
     """Only some refusals say that the effect of the intent did not happen, beside this call's (§2)."""
-    code = answer.code
-    why = answer.observed.why if answer.observed is not None and answer.observed.why else ""
-    said = f"{code}: {why}" if why else code
+    code, said = answer.code, _said(answer)
     if code == words.STALE_TOKEN:
         run.end(Ended.LOST, code)
     if code == words.IN_PROGRESS and downstream.capabilities.keyed:
@@ -116,18 +139,22 @@ def find(run: Pass, intent: Intent, downstream: TakesEffects) -> Outcome:
     if intent.key in run.sent:
         run.taken_anew()  # the fence has to stand above the tokens it was sent under, our own included
     run.session.may_send()
-    raised = asked(lambda: downstream.raise_fence(run.row.instance, intent.resource, token=run.session.token))
+    raised = asked(
+        lambda: downstream.raise_fence(run.row.instance, intent.resource, token=run.session.token), int
+    )
     run.session.at("fence raised")
     if isinstance(raised, Unknown):
         return Outcome(Fate.OPEN, why=raised.why)
+    if isinstance(raised, Refused) and raised.code == words.MALFORMED:
+        return Outcome(Fate.STUCK, why=_said(raised))
     if isinstance(raised, Refused):
         run.end(Ended.LOST, raised.code)
-    answer = asked(lambda: downstream.query(intent.key))
+    answer = asked(lambda: downstream.query(intent.key), *ANSWERS)
     run.session.at("query answered")
     if isinstance(answer, Unknown):
         return Outcome(Fate.OPEN, why=answer.why)
     if isinstance(answer, Refused):
-        return Outcome(Fate.STUCK, why=answer.code)
+        return Outcome(Fate.STUCK, why=_said(answer))
     return _held(answer.value) or Outcome(Fate.ABSENT, evidence=Evidence.FENCED_AND_NOT_FOUND)
 
 
@@ -136,12 +163,12 @@ def look(run: Pass, intent: Intent, downstream: TakesEffects, why: str) -> Outco
     stuck = Outcome(Fate.STUCK, why=f"{why}; it may have happened")
     if not downstream.capabilities.can_be_asked:
         return stuck
-    answer = asked(lambda: downstream.query(intent.key))
+    answer = asked(lambda: downstream.query(intent.key), *ANSWERS)
     run.session.at("query answered")
     if isinstance(answer, Unknown):
         return Outcome(Fate.OPEN, why=answer.why)
     if isinstance(answer, Refused):
-        return Outcome(Fate.STUCK, why=answer.code)
+        return Outcome(Fate.STUCK, why=_said(answer))
     return _held(answer.value) or stuck
 
 
@@ -160,7 +187,8 @@ def give_up(run: Pass, intent: Intent, downstream: TakesEffects) -> Outcome:
             instance=run.row.instance,
             resource=intent.resource,
             token=run.session.token,
-        )
+        ),
+        *RECORDS,
     )
     run.session.at("tombstone answered")
     if isinstance(answer, Unknown):
@@ -181,13 +209,3 @@ def _held(held: words.Record | NotFound) -> Outcome | None:
             return Outcome(Fate.NOT_HAPPENED, evidence=Evidence.RECORDED_REFUSAL, why=why)
         case _:
             return None
-
-
-def asked(call: Callable[[], DownstreamAnswer[Value]]) -> DownstreamAnswer[Value]:
-    """The answer of a downstream; what it raises is no answer, and so unknown (§2)."""
-    try:
-        return call()
-    except ArgumentError:
-        raise  # broken code, which no recovery settles
-    except StoreError as error:
-        return Unknown(f"{type(error).__name__}: {error}")

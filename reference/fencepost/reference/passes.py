@@ -30,6 +30,7 @@ from fencepost.reference.values import (
     StoreError,
 )
 from fencepost.reference.values_inbox import Origin, Requested, late_result
+from fencepost.reference.wording import said, storable, words_of
 from fencepost.reference.worker import Effect, Step, intent_of
 from fencepost.reference.workflow import Context, Notice, RetryableError, Workflow, WorkflowStep
 
@@ -57,6 +58,16 @@ class Failure:
     error_class: str
     why: str
     retryable: bool
+
+
+def failure(error: Exception, *, retryable: bool = False) -> Failure:
+    """What somebody's function raised, whatever its class makes of itself; neither word is empty."""
+    name = storable(type(error).__name__) or "unnamed"
+    if not retryable:
+        return Failure(name, said(error), retryable=False)
+    given = getattr(error, "error_class", None)  # a class of their own need not call ours
+    error_class = storable(given) if isinstance(given, str) and given else name
+    return Failure(error_class, words_of(error) or error_class, retryable=True)
 
 
 NOTHING_INSTEAD: Final = Failure("nothing-instead", "there is nothing to do instead", retryable=False)
@@ -167,10 +178,10 @@ class Pass:
         self.fresh.update(each.key for each in notifications)
         self.session.at(f"after: {event}")
 
-    def commit_unwinding(self, event: str, *changes: StepChange, cause: str) -> None:
+    def commit_unwinding(self, event: str, *changes: StepChange, cause: str, payload: str = "") -> None:
         """A commit after which the instance unwinds: what has not started is cancelled with it (§10)."""
         if self.unwinds:
-            self.commit(event, *changes)
+            self.commit(event, *changes, payload=payload)
             return
         named = {change.step for change in changes}
         rest = [
@@ -184,6 +195,7 @@ class Pass:
             *rest,
             move=Move(InstanceStatus.UNWINDING, cause=cause),
             requests=tuple(each.number for each in cancels(self.requests())),
+            payload=payload,
         )
 
     def succeed(
@@ -272,9 +284,9 @@ class Pass:
             made = Step(step, decided, code.compensation_name)
             return intent_of(self.row.instance, made, decided, version=version)
         except RetryableError as error:
-            return Failure(error.error_class, _storable(str(error)), retryable=True)
+            return failure(error, retryable=True)
         except Exception as error:  # noqa: BLE001  # whatever a step raises is its failure, not the worker's
-            return Failure(type(error).__name__, said(error), retryable=False)
+            return failure(error)
 
     def _notifications(
         self, step: str, receipt: str | None, result: str | None
@@ -327,16 +339,6 @@ def notification_of(instance: str, notice: Notice) -> Notification:
         fingerprint=fingerprint(notice.kind, "notification", 1, parameters),
         parameters=canonical_json(parameters),
     )
-
-
-def said(error: Exception) -> str:
-    """What somebody's code raised, in words that the store can keep."""
-    return _storable(f"{type(error).__name__}: {error}")
-
-
-def _storable(words: str) -> str:
-    """At most a screenful, and valid Unicode."""
-    return words[:2_000].encode(errors="replace").decode()
 
 
 def reading(instance: str, call: Callable[[], Value]) -> Value:

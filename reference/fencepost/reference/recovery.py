@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from fencepost.reference import downstream_values as words
+from fencepost.reference.answers import asked
 from fencepost.reference.downstream_values import (
-    DownstreamAnswer,
     EffectRequest,
     NotFound,
     Receipt,
@@ -22,13 +22,11 @@ from fencepost.reference.downstream_values import (
     TakesEffects,
     Tombstone,
     Unknown,
-    Value,
 )
 from fencepost.reference.keys import step_key
 from fencepost.reference.session import Ended, Run, RunEndsError, Session, begin, nothing
 from fencepost.reference.store import Store
 from fencepost.reference.values import (
-    ArgumentError,
     Evidence,
     Intent,
     Ok,
@@ -118,7 +116,7 @@ def send(session: Session, step: str) -> None:
     intent = _intent(session, step)
     session.may_send()
     session.at("sending")
-    answer = _asked(
+    answer = asked(
         lambda: session.downstream.apply(
             EffectRequest(
                 instance=session.row.instance,
@@ -130,7 +128,8 @@ def send(session: Session, step: str) -> None:
                 token=session.token,
                 expected_revision=intent.expected_revision,
             )
-        )
+        ),
+        Receipt,
     )
     session.at("answered")
     if isinstance(answer, Ok):
@@ -166,7 +165,7 @@ def _refused(session: Session, step: str, answer: Refused[words.Held]) -> None:
     elif code in OWN_DECISIONS:
         _ask_or_hand_over(session, step, code)
     else:
-        _hand_over(session, step, code)
+        _hand_over(session, step, _words(answer))
 
 
 def _give_up(session: Session, step: str) -> None:
@@ -175,14 +174,17 @@ def _give_up(session: Session, step: str) -> None:
     can = session.downstream.capabilities
     if can.keyed:
         session.may_send()
-        answer = _asked(
+        answer = asked(
             lambda: session.downstream.tombstone(
                 intent.key,
                 intent.fingerprint,
                 instance=session.row.instance,
                 resource=intent.resource,
                 token=session.token,
-            )
+            ),
+            Receipt,
+            Tombstone,
+            RecordedRefusal,
         )
         session.at("tombstone-answered")
         if isinstance(answer, Unknown):
@@ -206,10 +208,14 @@ def _is_absent(session: Session, step: str) -> bool:
     """
     intent = _intent(session, step)
     session.may_send()
-    raised = _asked(
-        lambda: session.downstream.raise_fence(session.row.instance, intent.resource, token=session.token)
+    raised = asked(
+        lambda: session.downstream.raise_fence(session.row.instance, intent.resource, token=session.token),
+        int,
     )
     session.at("fence-raised")
+    if isinstance(raised, Refused) and raised.code == words.MALFORMED:
+        _hand_over(session, step, _words(raised))
+        return False
     if isinstance(raised, Refused):
         session.end(Ended.LOST, raised.code, step)
     if isinstance(raised, Unknown):
@@ -220,12 +226,14 @@ def _is_absent(session: Session, step: str) -> bool:
 def _query(session: Session, step: str) -> bool:
     """Whether the downstream knows of the effect; then the step has its outcome."""
     intent = _intent(session, step)
-    answer = _asked(lambda: session.downstream.query(intent.key))
+    answer = asked(
+        lambda: session.downstream.query(intent.key), Receipt, Tombstone, RecordedRefusal, NotFound
+    )
     session.at("query-answered")
     if isinstance(answer, Unknown):
         session.end(Ended.UNDECIDED, answer.why, step)
     if isinstance(answer, Refused):
-        _hand_over(session, step, answer.code)
+        _hand_over(session, step, _words(answer))
         return True
     return _found(session, step, answer.value)
 
@@ -296,11 +304,7 @@ def _intent(session: Session, step: str) -> Intent:
     return intent
 
 
-def _asked(call: Callable[[], DownstreamAnswer[Value]]) -> DownstreamAnswer[Value]:
-    """The answer of a downstream; what it raises is no answer, and so unknown (§2)."""
-    try:
-        return call()
-    except ArgumentError:
-        raise  # broken code, which no recovery settles
-    except StoreError as error:
-        return Unknown(f"{type(error).__name__}: {error}")
+def _words(answer: Refused[words.Held]) -> str:
+    """The code of a refusal; of a request that makes no sense, also why it makes none."""
+    said = answer.code == words.MALFORMED and answer.observed is not None and answer.observed.why
+    return f"{answer.code}: {said}" if said else answer.code

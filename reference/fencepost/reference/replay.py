@@ -43,7 +43,7 @@ from fencepost.reference.replay_values import (
     Waiting,
     command,
 )
-from fencepost.reference.values import MAX_TIME_MS, ArgumentError, text, whole
+from fencepost.reference.values import MAX_TIME_MS, ArgumentError, shown, text, whole
 
 
 class _StopsError(BaseException):
@@ -256,6 +256,11 @@ def run_workflow(
     """
     if arguments is not None and not isinstance(arguments, Mapping):
         raise ArgumentError(f"run_workflow: arguments must be a mapping of names, not {arguments!r}")
+    for name, activity in activities.items():
+        if not isinstance(activity, Activity):
+            raise ArgumentError(
+                f"run_workflow: the activity {name!r} is {shown(activity)}; write Activity(function)"
+            )
     run = _Run(workflow, history, activities=activities)
     started = (
         json.loads(run.recorded[0].command.arguments) if run.replays and arguments is None else arguments

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from fencepost.reference import outcomes
+from fencepost.reference.downstream_values import MALFORMED
 from fencepost.reference.keys import fingerprint
 from fencepost.reference.outcomes import Fate, Outcome
 from fencepost.reference.passes import Failure, Made, Pass
@@ -230,6 +231,8 @@ def conclude(run: Pass, step: str, outcome: Outcome) -> None:
             run.succeed(step, receipt=outcome.receipt)
         case Fate.NOT_HAPPENED:
             not_happened(run, step, outcome)
+        case Fate.SENSELESS:
+            give_up(run, step, outcome.why)
         case Fate.STUCK:
             hand_over(run, step, outcome.why)
         case _ if run.attempts_remain(step) and not run.unwinds:
@@ -262,7 +265,7 @@ def give_up(run: Pass, step: str, why: str) -> None:
         run.succeed(step, receipt=stored.receipt)
         return
     if stored.unwinding is None:
-        run.commit(f"{step}: to be given up", StepChange(step, stored.status, unwinding=why))
+        run.commit(f"{step}: to be given up", StepChange(step, stored.status, unwinding=why), payload=why)
     outcome = outcomes.give_up(run, stored.intent, run.session.downstream)
     match outcome.fate:
         case Fate.HAPPENED:
@@ -304,12 +307,14 @@ def fail(
     change = StepChange(
         step, status, evidence=evidence, reason=why or error_class, error_class=error_class or "failed"
     )
-    run.commit_unwinding(f"{step}: {status}", change, cause=f"{step}: {why or error_class}")
+    payload = change.reason or "" if error_class == MALFORMED else ""
+    run.commit_unwinding(f"{step}: {status}", change, cause=f"{step}: {why or error_class}", payload=payload)
 
 
 def hand_over(run: Pass, step: str, why: str) -> None:
     """Leave to a person what nobody can know here."""
-    run.commit(f"{step}: handed over", StepChange(step, StepStatus.MANUAL_INTERVENTION, reason=why))
+    change = StepChange(step, StepStatus.MANUAL_INTERVENTION, reason=why)
+    run.commit(f"{step}: handed over", change, payload=why)
 
 
 def intent_in(run: Pass, step: str) -> Intent:

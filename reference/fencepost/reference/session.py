@@ -28,6 +28,7 @@ from fencepost.reference.values import (
     StepRow,
     StoreBusyError,
     StoreError,
+    shown,
     whole,
 )
 
@@ -62,6 +63,9 @@ class Ended(StrEnum):
     """The store refused a commit though the lease was in order: the instance is not one of these steps."""
     BAD_CHECKPOINT = "bad-checkpoint"
     """The checkpoint is damaged, tampered with, or of something else: a person looks. Nothing was written."""
+    BROKEN = "broken"
+    """Something raised what no pass expects, as the run says: the code or the environment is broken. Others
+    go on; this instance is tried again when its lease has run out."""
     NOT_ACQUIRED = "not-acquired"
     """The lease was not to be had; the run's code says why."""
 
@@ -82,6 +86,22 @@ class RunEndsError(Exception):
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.run: Final = run
+
+
+def reading_ms(who: str, monotonic_ms: object) -> int:
+    """What a worker's own clock shows; `ArgumentError` unless it is a function that gives whole numbers."""
+    if not callable(monotonic_ms):
+        raise ArgumentError(
+            f"{who}: monotonic_ms must be a function, not {shown(monotonic_ms)}; "
+            "pass one that gives milliseconds"
+        )
+    now_ms = monotonic_ms()
+    if isinstance(now_ms, bool) or not isinstance(now_ms, int):
+        raise ArgumentError(
+            f"{who}: monotonic_ms gives {shown(now_ms)}; give whole milliseconds, as "
+            "time.monotonic_ns() // 1_000_000 does"
+        )
+    return now_ms
 
 
 def nothing(_: str) -> None:
@@ -228,7 +248,7 @@ class Session:
 
     def may_send(self) -> None:
         """Ends the run if no effect may start any more: the lease is over, or was not renewed (§3)."""
-        before_ms = self.monotonic_ms()
+        before_ms = reading_ms("may_send", self.monotonic_ms)
         if before_ms >= self.deadline_ms:
             self.end(Ended.LOST, codes.LEASE_EXPIRED)
         if before_ms < self.deadline_ms - self.lease_ms // 2:
@@ -242,7 +262,7 @@ class Session:
         if isinstance(answer, Refused):
             self.end(Ended.LOST, answer.code)
         self.deadline_ms = max(self.deadline_ms, before_ms + self.lease_ms)
-        if self.monotonic_ms() >= self.deadline_ms:
+        if reading_ms("may_send", self.monotonic_ms) >= self.deadline_ms:
             self.end(Ended.LOST, codes.LEASE_EXPIRED)
 
     def take_anew(self) -> None:
@@ -293,7 +313,7 @@ def begin(
     whole("begin", "lease_ms", lease_ms, lowest=1)
     advise(store, instance)
     for _ in range(TRIES):
-        deadline_ms = monotonic_ms() + lease_ms
+        deadline_ms = reading_ms("begin", monotonic_ms) + lease_ms
         try:
             answer = store.acquire(instance, owner, lease_ms=lease_ms)
         except ArgumentError:

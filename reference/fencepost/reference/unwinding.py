@@ -9,7 +9,7 @@ from __future__ import annotations
 from fencepost.reference import outcomes
 from fencepost.reference.keys import canonical_json, compensation_key, fingerprint
 from fencepost.reference.outcomes import Fate, Outcome
-from fencepost.reference.passes import Failure, Pass, said
+from fencepost.reference.passes import Failure, Pass, failure
 from fencepost.reference.planning import NOT_STARTED, Todo, cancels
 from fencepost.reference.running_steps import conclude, give_up, hand_over, intent_in, send_and_conclude
 from fencepost.reference.session import Ended, RunEndsError
@@ -21,6 +21,7 @@ from fencepost.reference.values import (
     StepChange,
     StepStatus,
     StoreError,
+    shown,
 )
 from fencepost.reference.values_inbox import Requested
 from fencepost.reference.worker import Effect
@@ -131,7 +132,7 @@ def _undo_intent(run: Pass, step: str) -> Intent | Failure:
     try:
         effect = undoes(run.context(step, receipt=stored.receipt))
         if not isinstance(effect, Effect):
-            return Failure("no-effect", f"it returned {effect!r}; return an Effect", retryable=False)
+            return Failure("no-effect", f"it returned {shown(effect)}; return an Effect", retryable=False)
         parameters = dict(effect.parameters)
         return Intent(
             intent_version=1,
@@ -143,7 +144,7 @@ def _undo_intent(run: Pass, step: str) -> Intent | Failure:
             expected_revision=effect.expected_revision,
         )
     except Exception as error:  # noqa: BLE001  # whatever a compensation raises is its failure
-        return Failure(type(error).__name__, said(error), retryable=False)
+        return failure(error)
 
 
 def _stored_undo(run: Pass, step: str) -> Intent:

@@ -29,14 +29,26 @@ class StoreBusyError(StoreError):
     """Another handle kept the database locked for the whole busy timeout. The call changed nothing."""
 
 
+class HandleError(StoreError):
+    """A handle that is of no use any more: closed, or of another process. The call changed nothing."""
+
+
 class ArgumentError(StoreError, ValueError):
     """An argument that no state of the store could make right. The call changed nothing."""
+
+
+def shown(value: object) -> str:
+    """A value for a message, whatever it is."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001  # a `__repr__` of somebody else's, or a number of too many digits
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def text(who: str, what: str, value: object, *, may_be_empty: bool = False) -> str:
     """The value, if it is text that the database can keep; `ArgumentError` otherwise."""
     if not isinstance(value, str):
-        raise ArgumentError(f"{who}: {what} must be a str, not {value!r}; pass the text itself")
+        raise ArgumentError(f"{who}: {what} must be a str, not {shown(value)}; pass the text itself")
     if not value and not may_be_empty:
         raise ArgumentError(f"{who}: {what} is empty; give it at least one character")
     try:
@@ -49,9 +61,11 @@ def text(who: str, what: str, value: object, *, may_be_empty: bool = False) -> s
 def whole(who: str, what: str, value: object, *, lowest: int = 0, highest: int = MAX_VERSION) -> int:
     """The value, if it is an int (and no bool) within bounds; `ArgumentError` otherwise."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ArgumentError(f"{who}: {what} must be an int, not {value!r}; convert it first")
+        raise ArgumentError(f"{who}: {what} must be an int, not {shown(value)}; convert it first")
     if not lowest <= value <= highest:
-        raise ArgumentError(f"{who}: {what} is {value}; pass a whole number from {lowest} to {highest}")
+        raise ArgumentError(
+            f"{who}: {what} is {shown(value)}; pass a whole number from {lowest} to {highest}"
+        )
     return value
 
 
@@ -104,7 +118,10 @@ class Evidence(StrEnum):
     """How it is known that the effect of an intent did not happen (§6); there is no other way to know."""
 
     UNSENT = "unsent"
-    """The intent was committed under this very lease, and its owner knows that it did not send it."""
+    """The intent was committed under this very lease, and its owner knows that it did not send it.
+
+    A request that was refused before anybody looked at it, since it makes no sense, was not sent.
+    """
     TOMBSTONED = "tombstoned"
     """Its key holds a tombstone, for a reason that was committed first."""
     RECORDED_REFUSAL = "recorded-refusal"
@@ -438,7 +455,9 @@ def _all_of(what: str, value: object, kind: type) -> None:
 def checked_owner(who: str, value: object) -> Owner:
     """The value, if it is an `Owner`; `ArgumentError` otherwise."""
     if not isinstance(value, Owner):
-        raise ArgumentError(f"{who}: owner must be an Owner, not {value!r}; pass Owner(worker, incarnation)")
+        raise ArgumentError(
+            f"{who}: owner must be an Owner, not {shown(value)}; pass Owner(worker, incarnation)"
+        )
     return value
 
 

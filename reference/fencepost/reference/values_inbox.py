@@ -14,6 +14,7 @@ from fencepost.reference.values import (
     Definition,
     Notification,
     StepStatus,
+    shown,
     text,
     whole,
 )
@@ -108,7 +109,7 @@ def approval(
 
 
 def operator_decision(
-    request_id: str, *, requester: str, step: str, status: StepStatus, reason: str | None = None
+    request_id: str, *, requester: str, step: str, status: StepStatus | str, reason: str | None = None
 ) -> Request:
     """Decide what a step in manual_intervention becomes (§5)."""
     allowed = (
@@ -118,11 +119,13 @@ def operator_decision(
         StepStatus.CANCELLED,
         StepStatus.COMPENSATED,
     )
-    if status not in allowed:
-        raise ArgumentError(f"operator_decision: status is {status!r}; choose one of {', '.join(allowed)}")
-    return Request(
-        RequestKind.OPERATOR_DECISION, request_id, requester, step=step, decision=status.value, reason=reason
-    )
+    decision = next((each for each in allowed if each == status), None)
+    if decision is None:
+        raise ArgumentError(
+            f"operator_decision: status is {shown(status)}; choose one of {', '.join(allowed)}"
+        )
+    kind = RequestKind.OPERATOR_DECISION
+    return Request(kind, request_id, requester, step=step, decision=decision.value, reason=reason)
 
 
 def resumption(request_id: str, *, requester: str, reason: str | None = None) -> Request:

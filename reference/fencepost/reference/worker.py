@@ -19,7 +19,16 @@ from fencepost.reference.keys import canonical_json, fingerprint, step_key
 from fencepost.reference.recovery import send, settle
 from fencepost.reference.session import Ended, Run, RunEndsError, Session, begin, nothing
 from fencepost.reference.store import Store
-from fencepost.reference.values import ArgumentError, Intent, Owner, StepChange, StepStatus, text, whole
+from fencepost.reference.values import (
+    ArgumentError,
+    Intent,
+    Owner,
+    StepChange,
+    StepStatus,
+    shown,
+    text,
+    whole,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,7 @@ class Effect:
     """What a step does outside: an operation on a resource, with parameters that JSON can hold (§6).
 
     `schema_version` is that of the parameters' form. `expected_revision` is for downstreams with revisions.
+    Over HTTP the whole request may have 64 KiB. Raises `ArgumentError` for what is none of these.
     """
 
     resource: str
@@ -34,6 +44,18 @@ class Effect:
     parameters: Mapping[str, Any]
     schema_version: int = 1
     expected_revision: int | None = None
+
+    def __post_init__(self) -> None:
+        text("Effect", "resource", self.resource)
+        text("Effect", "operation", self.operation)
+        if not isinstance(self.parameters, Mapping):
+            raise ArgumentError(
+                f"Effect: parameters must be a mapping of names, not {shown(self.parameters)}; "
+                "pass {} for none"
+            )
+        whole("Effect", "schema_version", self.schema_version)
+        if self.expected_revision is not None:
+            whole("Effect", "expected_revision", self.expected_revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from fencepost.reference.keys import fingerprint
-from fencepost.reference.values import MAX_TIME_MS, ArgumentError, Definition, text, whole
+from fencepost.reference.values import MAX_TIME_MS, ArgumentError, Definition, shown, text, whole
 from fencepost.reference.values_inbox import StepPlan
 from fencepost.reference.worker import Effect
 
@@ -146,6 +146,7 @@ class WorkflowStep:
         It runs once, and only if the effect happened and the instance unwinds. Raises `ArgumentError` for a
         second one.
         """
+        _function("compensation", function)
         if self.undo is not None:
             raise ArgumentError(
                 f"compensation: step {self.name!r} has one already; make one function of both"
@@ -161,13 +162,19 @@ class WorkflowStep:
         `ctx.intent_version` counts from 2 here. Without it the step fails. Raises `ArgumentError` for a
         second one.
         """
+        _function("instead", function)
         if self.other is not None:
             raise ArgumentError(f"instead: step {self.name!r} has one already; decide by ctx.intent_version")
         self.other = function
         return function
 
     def notification(self, function: Tells) -> Tells:
-        """Register whom to tell when this step has succeeded (§13): `(ctx) -> Notice`."""
+        """Register whom to tell when this step has succeeded (§13): `(ctx) -> Notice`.
+
+        A notice that is refused for good is given up, as the event log then says; over HTTP the whole request
+        may have 64 KiB.
+        """
+        _function("notification", function)
         self.notices.append(function)
         return function
 
@@ -180,9 +187,10 @@ class WorkflowStep:
 class Workflow:
     """A definition: an id, a version, and steps with what they depend on (§5, §14).
 
-    Instances are pinned to the fingerprint over id, version, names, dependencies, gates and resources. The
-    code of the functions is not part of it: raise `version` when what they decide changes. `deadline_ms` is
-    how long after its start an instance may still start steps; None means without end.
+    Instances are pinned to the fingerprint over id, version, names, dependencies, gates, resources and the
+    names of the functions that compensate. The code of the functions is not part of it: raise `version` when
+    what they decide changes. `deadline_ms` is how long after its start an instance may still start steps;
+    None means without end.
     """
 
     def __init__(self, definition_id: str, *, version: str, deadline_ms: int | None = None) -> None:
@@ -194,6 +202,8 @@ class Workflow:
 
     def step(
         self,
+        without_parentheses: None = None,
+        /,
         *,
         after: tuple[str, ...] = (),
         approval: Approval | None = None,
@@ -207,18 +217,31 @@ class Workflow:
         `after` names the steps that have to succeed before, `approval` is a gate, `retry` the budget.
         `deadline_ms` is how long after the start of the instance the step may still start. With a `resource`
         declared, an effect on another one is refused before it is sent. Raises `ArgumentError` for a name
-        that is taken, and for a step in `after` that is not (yet) there.
+        that is taken, for a step in `after` that is not (yet) there, and for arguments of another kind.
         """
+        if without_parentheses is not None:
+            raise ArgumentError("step: it takes names only; write @workflow.step() with its parentheses")
         _duration("step", deadline_ms)
+        _is("approval", approval, Approval, "approval=Approval()", optional=True)
+        _is("retry", retry, Retry, "retry=Retry(attempts=3)")
+        if resource is not None:
+            text("step", "resource", resource)
+        if name is not None:
+            text("step", "name", name)
         if not isinstance(after, tuple):
-            raise ArgumentError(f"step: after must be a tuple of names, not {after!r}; write ({after!r},)")
+            names = tuple(after) if isinstance(after, list) else (after,)
+            raise ArgumentError(
+                f"step: after must be a tuple of names, not {shown(after)}; write after={shown(names)}"
+            )
         for needed in after:
+            text("step", "after", needed)
             if needed not in self.steps:
                 close = get_close_matches(str(needed), self.steps, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else "define it above"
                 raise ArgumentError(f"step: after names {needed!r}, which is no step of {self.id!r}; {hint}")
 
         def register(function: Decides) -> WorkflowStep:
+            _function("step", function)
             own = text("step", "name", name if name is not None else getattr(function, "__name__", ""))
             if own in self.steps:
                 raise ArgumentError(f"step: {self.id!r} has a step {own!r} already; rename one of them")
@@ -231,10 +254,13 @@ class Workflow:
     def migrates(self, former: Definition, *, name: str) -> None:
         """Say that this code may go on with instances of a former definition, as the migration `name` (§14).
 
-        An instance keeps the steps that it began with, so those that have not ended must still be here.
+        `former` is what the instance began with: `store.read(instance).value.definition`. The instance keeps
+        the steps that it began with, so each of them must be here that has not failed, been cancelled or been
+        compensated: one that has succeeded may still have to be undone. One whose effect has a compensation
+        needs one here, and one that waits for the approval of another intent needs an `instead`.
         """
         if not isinstance(former, Definition):
-            raise ArgumentError(f"migrates: former must be a Definition, not {former!r}")
+            raise ArgumentError(f"migrates: former must be a Definition, not {shown(former)}")
         if former.id != self.id:
             raise ArgumentError(f"migrates: former is of {former.id!r}; migrate within {self.id!r} only")
         self.formers[former] = text("migrates", "name", name)
@@ -266,6 +292,18 @@ class Workflow:
                 most_attempts=step.retry.attempts,
             )
             for step in self.steps.values()
+        )
+
+
+def _function(who: str, function: object) -> None:
+    if not callable(function):
+        raise ArgumentError(f"{who}: expected a function, not {shown(function)}; decorate one")
+
+
+def _is(what: str, value: object, kind: type, instead: str, *, optional: bool = False) -> None:
+    if not isinstance(value, kind) and not (optional and value is None):
+        raise ArgumentError(
+            f"step: {what} must be of class {kind.__name__}, not {shown(value)}; write {instead}"
         )
 
 
