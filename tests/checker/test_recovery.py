@@ -92,7 +92,9 @@ def test_compared_with_the_raised_lease_version_no_former_owner_s_checkpoint_is_
     assert witness not in _variant("lease-version-of-the-row").figures["witnesses"]
 
 
-@pytest.mark.parametrize("switch", WHAT_IF)
+@pytest.mark.parametrize(
+    "switch", [pytest.param(s, marks=pytest.mark.slow if s == "pause" else ()) for s in WHAT_IF]
+)
 def test_a_fault_breaks_exactly_the_claims_that_need_it_off(switch: str) -> None:
     reports = [check(Subject(recovery, RECOVERY), scope=scope, traces=False) for scope in WHAT_IF[switch]]
     broken = {f.claim.name for report in reports for f in report.refuted}

@@ -24,14 +24,8 @@ def test_every_claim_about_replay_is_proved_for_all_sizes() -> None:
     assert report.figures["bound"].endswith("every combination of the world's switches")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "compares-only-the-name",
-        pytest.param("settles-blindly", marks=pytest.mark.slow),
-        pytest.param("calls-again", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["compares-only-the-name", "settles-blindly", "calls-again"])
 def test_no_claim_that_a_variant_breaks_is_proved_of_it(name: str) -> None:
     variant = VARIANTS[name]
     subject = Subject(variant.protocol, REPLAY, variant=name, unbroken=replay)

@@ -24,6 +24,7 @@ def test_a_statement_names_what_is_in_it_as_a_word_of_its_own(text: str, name: s
     assert mentions(text, name, everywhere=True) is named
 
 
+@pytest.mark.slow
 def test_a_false_answer_is_not_laid_to_the_clock_nor_to_a_commit_statement() -> None:
     adapter = SqliteAdapter("another", worker=OtherEntry)
     claims = ["lock-step", "only_expiry_or_the_owner_ends_a_lease"]

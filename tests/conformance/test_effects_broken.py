@@ -25,7 +25,9 @@ BREAKS = [
 ]  # fmt: skip
 
 
-SEEN_OTHERWISE = ("record-in-memory", "fence-compared-the-wrong-way")
+SEEN_OTHERWISE = (
+    "record-in-memory", "fence-compared-the-wrong-way", "fingerprint-not-compared", "tombstone-not-looked-at",
+)  # fmt: skip
 """What the short run sees in the model, and beside another one of these."""
 
 

@@ -114,8 +114,9 @@ def test_an_effect_that_lands_more_than_once_in_one_decision_is_a_difference(tim
     assert f"request c1 took effect {times} times" in difference(landed(times, kind))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grade", GRADES)
-@pytest.mark.parametrize("times", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, 3])
 def test_where_keys_are_kept_it_breaks_the_claim_of_one_effect(
     times: int, grade: Callable[..., Conformance]
 ) -> None:

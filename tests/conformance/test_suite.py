@@ -266,7 +266,6 @@ def test_the_adapter_of_the_page_is_short() -> None:
     assert sum(bool(line.strip()) for line in lines) < 60
 
 
-@pytest.mark.slow  # the page itself is run in any case
 def test_the_store_of_the_page_is_held_by_calls_and_by_statements() -> None:
     adapter = store("dict_store.py:make")
     for made in (verify(adapter, examples=5), verify_statements(adapter)):

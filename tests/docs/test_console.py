@@ -12,7 +12,13 @@ from .pages import NAMES, PROJECT, REWRITE, blocks
 WITH_CONSOLES = [name for name in NAMES if any(blocks((PROJECT / name).read_text("utf-8"), "console"))]
 
 
-@pytest.mark.parametrize("name", WITH_CONSOLES)
+LONG = "docs/your-own-implementation.md"
+"""It runs all checks of a store twice; the short run does so once, without the page."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n == LONG else ()) for n in WITH_CONSOLES]
+)
 def test_the_commands_of_a_page_print_what_it_says(name: str, console: Console) -> None:
     page = PROJECT / name
     text, wrong = run_page(page.read_text(encoding="utf-8"), console)
