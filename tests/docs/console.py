@@ -92,6 +92,15 @@ def same(documented: str, printed: str, *, strict: bool = False) -> bool:
     now = normal(printed, strict=strict)
     if len(parts) == 1:
         return parts[0] == now if strict else _flowed(parts[0]) == _flowed(now)
+    if _has_parts(parts, now):
+        return True
+    one_line_each = ["\n".join(_flowed(text)) for text in (*parts, now)]
+    *parts, now = map(normal, one_line_each)
+    return not strict and _has_parts(parts, now)
+
+
+def _has_parts(parts: list[str], now: str) -> bool:
+    """Whether a text consists of these parts, in order, and of any lines in between."""
     pattern = r"(.*\n)*?".join(re.escape(part.rstrip("\n")) + ("\n" if part else "") for part in parts)
     return re.fullmatch(pattern, now + "\n") is not None
 

@@ -46,6 +46,8 @@ def test_the_commands_of_a_page_print_what_it_says(name: str, console: Console) 
         ("a\n…\nd", "a\nd"),
         ("…\nd", "a\nd"),
         ("12 states,\n  7 transitions", "12 states, 7\n  transitions"),
+        ("…\n1 sent again, 0 too late\n…\nd", "a\n12 sent again, 0 too\n  late\nb\n  c\nd"),
+        ("…\n12 sent again, 0 too\n  late\n…\nc", "a\n1 sent again, 3 too late\nb\nc"),
     ],
 )
 def test_what_differs_from_machine_to_machine_is_not_compared(documented: str, printed: str) -> None:
@@ -65,6 +67,7 @@ def test_what_differs_from_machine_to_machine_is_not_compared(documented: str, p
         ("claim: docs/examples/one_believer.py:10", "claim: docs/examples/one_believer.py:11"),
         ("a\n…\nd", "a\nb\nc"),
         ("a\n…\nd", "b\nd"),
+        ("…\n2 instances of it\n  held\n…", "a\n3 instances of it held\nb"),
         ("a\nb", "a b"),
     ],
 )
