@@ -45,6 +45,7 @@ _add(
 _add(
     without(workflow, "decision-not-spent", run_by_hand=("s.stands.update_where",)),
     "An operator's decision stays in the inbox, and makes the step run again the next time, too.",
+    a_decision_is_about_what_waits=8,
     a_person_decides=8,
 )
 _add(
@@ -102,6 +103,7 @@ _add(
 _add(
     without(workflow, "attestation-not-spent", attest=("s.stands.update_where",)),
     "An operator's word stays in the inbox when it is used.",
+    a_decision_is_about_what_waits=10,
     a_person_decides=10,
 )
 _add(
