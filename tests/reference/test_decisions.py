@@ -154,6 +154,12 @@ def test_the_status_tells_what_was_decided_and_is_not_yet_honoured(make: MakeOrd
         assert (seen.status, seen.waits_for, seen.next) == ("cancelled", "", "")
 
 
+def test_of_an_instance_that_is_no_workflow_nobody_says_what_comes_next(make: MakeOrders) -> None:
+    with make(**KEYED).opened() as (store, _):
+        ok(store.create("bare"))
+        assert ok(status(store, "bare")).lines == ("bare: running",)
+
+
 def until_resumed(point: str) -> None:
     if point == "after: resumed by a person":
         raise DeathError

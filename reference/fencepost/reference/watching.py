@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fencepost.reference.planning import What, next_todo, waits_for
 from fencepost.reference.store import Store
@@ -50,11 +50,15 @@ def status(store: Store, instance: str) -> Answer[StatusView]:
     if isinstance(seen, Refused):
         return seen
     row = seen.value
+    view = StatusView(instance, row.status, row.unwinding_cause or "", "", row)
+    if row.status in FINISHED:
+        return Ok(view)
+    if row.definition is None:  # of one that is no workflow, nobody knows what is left to do
+        return Ok(replace(view, waits_for=waits_for(row)))
     todo = next_todo(row, store.inbox(instance, unconsumed=True), store.now_ms())
-    over = row.status in FINISHED
-    waits = "" if over or todo.what is not What.WAIT else waits_for(row)
-    goes_on = "" if over or todo.what is What.WAIT else f"{todo.what} {todo.step}".rstrip()
-    return Ok(StatusView(instance, row.status, row.unwinding_cause or "", waits, row, goes_on))
+    if todo.what is What.WAIT:
+        return Ok(replace(view, waits_for=waits_for(row)))
+    return Ok(replace(view, next=f"{todo.what} {todo.step}".rstrip()))
 
 
 def events(store: Store, instance: str) -> tuple[str, ...]:
