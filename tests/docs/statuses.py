@@ -7,7 +7,7 @@ allow it for some values of everything else; whether a run comes there is for th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
@@ -83,7 +83,7 @@ class Drawn:
             alike = [a for a in every if (a.source, a.action) == (arrow.source, arrow.action)]
             if arrow.how and any(a.target == arrow.target and not a.how for a in alike):
                 continue
-            matters = any(a.how == arrow.how and a.target != arrow.target for a in alike)
+            matters = len(_targets(a for a in alike if a.how == arrow.how)) > 1
             choice = f" {arrow.choice}" if arrow.choice and matters else ""
             said = found.setdefault((arrow.source, arrow.target), [])
             label = arrow.action + choice + SUFFIX[arrow.how]
@@ -135,6 +135,14 @@ class Drawn:
         value = self.protocol.variables[self.variable].initially
         shown = show_code(self._domain(), int(value)) if isinstance(value, bool) else str(value)
         return self.names.get(shown, shown)
+
+
+def _targets(arrows: Iterable[Arrow]) -> set[frozenset[str]]:
+    """To which values arrows lead, for each choice: a choice matters where that differs."""
+    by_choice: dict[str, set[str]] = {}
+    for arrow in arrows:
+        by_choice.setdefault(arrow.choice, set()).add(arrow.target)
+    return {frozenset(targets) for targets in by_choice.values()}
 
 
 @dataclass(frozen=True, slots=True)

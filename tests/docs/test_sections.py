@@ -94,7 +94,7 @@ def test_what_a_choice_in_an_action_decides_is_told_apart() -> None:
     labels = Drawn(workflow, "status").labels()
     assert labels["manual-intervention", "failed"] == ["attest failed"]
     assert labels["manual-intervention", "running"] == ["run_by_hand"]
-    assert "merge" in Drawn(workflow, "stands").labels()["inbox", "consumed"]
+    assert "attest" in Drawn(workflow, "stands").labels()["inbox", "consumed"]
 
 
 @pytest.mark.parametrize(
