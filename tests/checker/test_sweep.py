@@ -165,21 +165,6 @@ def test_what_a_helper_writes_that_only_a_helper_reaches_is_a_change() -> None:
     assert "go: without `s.marks = s.marks + 2`" in [m.name for m in mutants(p)]
 
 
-def test_two_lines_of_one_action_are_changed_together() -> None:
-    p = Protocol("two lines")
-    p.variable("marks", Counter("mark"), 0, home="here", meaning="marks so far")
-    p.scope("one", sizes={}, bounds={"mark": 4}, why="enough")
-
-    @p.action("somebody")
-    def go(s: State) -> None:
-        """Three marks are made."""
-        s.marks = s.marks + 1
-        s.marks += 2
-
-    gone = without(p, "none", go=("s.marks + 1", "s.marks += 2"))
-    assert [_marks(p), _marks(gone)] == [3, 0]
-
-
 def test_two_guards_of_one_action_are_removed_together() -> None:
     p = Protocol("two guards")
     p.variable("marks", Counter("mark"), 0, home="here", meaning="marks so far")
