@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -190,6 +191,17 @@ def work(
     store raises `HandleError` at once.
     """
     _check("work", downstream, owner, workflows, lease_ms, monotonic_ms, notifier)
+    one = partial(
+        run_instance,
+        store,
+        downstream,
+        owner=owner,
+        workflows=workflows,
+        lease_ms=lease_ms,
+        monotonic_ms=monotonic_ms,
+        notifier=notifier,
+        at=at,
+    )
     rounds = Rounds(store, notifier or downstream)
     patience = _Patience(heard, waits=wait is not None)
     passes = 0
@@ -200,18 +212,7 @@ def work(
             if stop():
                 return passes
             try:
-                run = drive(
-                    store,
-                    downstream,
-                    owner,
-                    instance,
-                    workflows,
-                    lease_ms=lease_ms,
-                    monotonic_ms=monotonic_ms,
-                    notifier=notifier,
-                    at=at,
-                    starts=True,
-                )
+                run = one(instance=instance)
             except StoreError as error:
                 broken = broken or error
                 run = Run(Ended.BROKEN, instance, why=said(error))
