@@ -274,6 +274,15 @@ TAMPERINGS = {
         "charge of order-4 waited for a person and became compensated at entry",
         store="update inbox set consumed_by = null where kind = 'operator-decision'",
     ),
+    "a decision about what waits for none": Tampering(
+        "request_consumed_once",
+        "about charge of order-1 stands in the inbox, and the step waits for none",
+        store="""
+            insert into inbox (instance, number, request_id, kind, requester, recorded_at_ms, step, decision)
+            select 'order-1', max(number) + 1, 'early', 'operator-decision', 'eve', 9000, 'charge', 'failed'
+              from inbox where instance = 'order-1'
+        """,
+    ),
     "a request takes effect before it is made": Tampering(
         "request_consumed_once",
         "to order-1 took effect in entry",

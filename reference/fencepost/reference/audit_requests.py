@@ -110,7 +110,7 @@ def _short(fingerprint: str | None) -> str:
 def request_consumed_once(records: Records) -> Found:
     """A request that was answered ok is in the inbox, a refused one is not; each takes effect once, or never.
 
-    What a person decides takes effect only in the commit that names the decision.
+    What a person decides takes effect only in the commit that names the decision, and is over with it.
     """
     requests = records.store.requests
     there = {(each.instance, each.request.request_id): each.number for each in requests}
@@ -127,6 +127,7 @@ def request_consumed_once(records: Records) -> Found:
     wrongs += _misnumbered(records)
     wrongs += _used_wrongly(records)
     wrongs += _undecided(records)
+    wrongs += _about_nothing(records)
     used = sum(each.consumed_by is not None for each in requests)
     return f"{len(requests):,} requests, {used:,} took effect", used > 0, wrongs
 
@@ -168,6 +169,20 @@ def _undecided(records: Records) -> Iterator[str]:
                     f"{entry.state_version}, which nobody had decided"
                 )
             former = entry.status
+
+
+def _about_nothing(records: Records) -> Iterator[str]:
+    """Decisions that still stand about steps that wait for none: they would count the next time."""
+    asked_for = {
+        (step.instance, step.step) for step in steps(records) if step.status is StepStatus.MANUAL_INTERVENTION
+    }
+    for each in _of_kind(records, RequestKind.OPERATOR_DECISION):
+        step, stands = each.request.step, each.consumed_by is None
+        if stands and step is not None and (each.instance, step) not in asked_for:
+            yield (
+                f"decision {each.number} about {step} of {each.instance} stands in the inbox, "
+                "and the step waits for none"
+            )
 
 
 def one_instance_per_trigger(records: Records) -> Found:
